@@ -95,7 +95,10 @@ const ACTIONS = {
    * In an outage, once lists are stale, Redis loses its list and one replica starts without one, or
    * Redis keeps it and all start without one.
    */
-  'anew in an outage': { weight: 1, having: { isAll: fc.boolean() } },
+  'anew in an outage': {
+    weight: 1,
+    having: { isAll: fc.boolean(), retryAfterS: fc.constantFrom(undefined, 600) },
+  },
   /** The list grows, is as usual again, and loses a little, each time for an operator. */
   'there and back': {
     weight: 1,

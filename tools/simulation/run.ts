@@ -201,15 +201,17 @@ export const run = async (
         });
       if (isAskedAfter) operate(forMs + 10, last, () => []);
     },
-    'anew in an outage': ({ isAll }, machine) => {
-      const outage = { behaviour: 'unavailable', retryAfterS: undefined, isForAll: true } as const;
+    'anew in an outage': ({ isAll, retryAfterS }, machine) => {
+      const outage = { behaviour: 'unavailable', retryAfterS, isForAll: true } as const;
       perform.provider({ type: 'provider', ...outage, forMs: 2 * setup.ttlMs }, machine);
       world.later(1.3 * setup.ttlMs, director, 'all is stale', () => {
         if (isHealed) return;
         if (!isAll) perform['redis emptied']({ type: 'redis emptied' }, machine);
+        // The others have time to write what Redis has lost.
+        const downMs = (isAll ? 2 : 20) * SECOND;
         for (const each of isAll ? machines : [machine]) {
           loseDisk(each);
-          perform.kill({ type: 'kill', downMs: 2 * SECOND, clockMs: null }, each);
+          perform.kill({ type: 'kill', downMs, clockMs: null }, each);
         }
       });
     },

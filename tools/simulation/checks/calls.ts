@@ -1,5 +1,5 @@
 import { FIELDS } from '../bank-lists.ts';
-import type { Call } from '../history.ts';
+import type { Call, Process } from '../history.ts';
 import {
   HOUR,
   lastAskedMs,
@@ -166,6 +166,22 @@ export const aFleetMakesOneCallPerTtl: Check = function* (timeline) {
   }
 };
 
+/**
+ * Whether what Redis has lost of a failure was there again when a process started: its owner writes
+ * it, unless another call has followed.
+ */
+const isWrittenAgain = (
+  timeline: Timeline,
+  { process, askedAtMs, endedAtMs }: Call,
+  next: Call | undefined,
+  { startedAtMs, readyAtMs }: Process,
+): boolean =>
+  startedAtMs > endedAtMs &&
+  (next?.askedAtMs ?? Infinity) > readyAtMs &&
+  timeline.ranThrough(process, askedAtMs, startedAtMs) &&
+  !timeline.troubled(['redis'], 'all', askedAtMs - SETTLED_MS, readyAtMs) &&
+  !timeline.troubled(['silent redis'], 'all', startedAtMs - SETTLED_MS, readyAtMs);
+
 export const retryAfterIsObeyed: Check = function* (timeline) {
   for (const calls of fleets(timeline))
     for (const [index, asked] of calls.entries()) {
@@ -190,7 +206,8 @@ export const retryAfterIsObeyed: Check = function* (timeline) {
             // One that sleeps while it starts gives up waiting for Redis.
             !timeline.troubled(['sleep'], call.process.index, startedAtMs, readyAtMs) &&
             // One that starts reads it in Redis.
-            !timeline.troubled(STORE, 'all', sinceMs, toldAtMs));
+            (!timeline.troubled(STORE, 'all', sinceMs, toldAtMs) ||
+              isWrittenAgain(timeline, asked, calls[index + 1], call.process)));
         // How long a list of unknown age may be served, nobody knew then.
         const held = timeline.listAt(process, endedAtMs);
         const limitMs =
@@ -213,6 +230,21 @@ export const retryAfterIsObeyed: Check = function* (timeline) {
     }
 };
 
+/** The guard has refused the list of a call: the process goes on with the one before. */
+const isRefused = ({ listAt, servingsOf }: Timeline, call: Call): boolean => {
+  const { process, list, askedAtMs, deliveredAtMs } = call;
+  const before = listAt(process, askedAtMs);
+  if (!list || !before || before === list) return false;
+  // It is served once it has been compressed.
+  const isServed = servingsOf(process).some(
+    (serving) =>
+      serving.list === list &&
+      serving.fromMs >= deliveredAtMs &&
+      serving.fromMs <= deliveredAtMs + 2 * SECOND,
+  );
+  return !isServed && listAt(process, deliveredAtMs) === before;
+};
+
 /**
  * Waits have full jitter: so many attempts take at least so many of the longest back-offs. It is
  * half of each on average.
@@ -231,7 +263,7 @@ export const aFleetBacksOffAsOneClient: Check = function* (timeline) {
         timeline.isConnected(process, from.askedAtMs - SETTLED_MS, to.askedAtMs),
       );
     for (const call of calls.filter(({ isForced }) => !isForced)) {
-      failed = call.list ? [] : [...failed, call];
+      failed = call.list && !isRefused(timeline, call) ? [] : [...failed, call];
       for (const { attempts, longestRetries } of PACE) {
         // The first waits are short.
         const from = failed.length > attempts + 6 ? failed.at(-attempts - 1) : undefined;
@@ -255,7 +287,10 @@ export const retriesBackOff: Check = function* (timeline) {
     for (const [index, call] of timeline.callsOf(process).entries()) {
       const next = timeline.callsOf(process)[index + 1];
       failures = timeline.wasTaken(call) ? 0 : failures + 1;
-      if (!next || !call.failure || next.isForced || call.retryAfterMs !== undefined) continue;
+      if (!next || next.isForced || call.retryAfterMs !== undefined) continue;
+      // What the guard has refused is asked for again once there is nothing to compare it with.
+      const isStillRefused = isRefused(timeline, call) && timeline.listAt(process, next.askedAtMs);
+      if (!call.failure && !isStillRefused) continue;
       const fromMs = Math.min(call.endedAtMs, call.askedAtMs + process.timeoutMs);
       const waitMs = next.askedAtMs - fromMs;
       const isKnown = timeline.ranThrough(process, call.askedAtMs, next.askedAtMs);

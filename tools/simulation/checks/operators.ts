@@ -193,7 +193,8 @@ export const allTellTheSame: Check = function* (timeline) {
           failing ? wallMs - failing.sinceMs : 0,
         );
         const fromMs = atMs - Math.max(forMs, theirsMs);
-        const isShaken = timeline.troubled(['clock'], 'all', fromMs, atMs);
+        // Where they could not share them, the failures began apart.
+        const isShaken = timeline.troubled(['clock', 'redis'], 'all', fromMs - SECOND, atMs);
         if (Math.abs(forMs - theirsMs) > SETTLED_MS && !isShaken)
           yield [atMs, process, `tells failures for ${forMs} ms, ${other.name} for ${theirsMs} ms`];
       }

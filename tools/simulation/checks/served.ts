@@ -176,16 +176,18 @@ export const aSnapshotFromTheFutureIsRenewed: Check = function* (timeline) {
     const { startedAtMs, readyAtMs, index } = process;
     const soonMs = readyAtMs + 5 * SECOND;
     const list = timeline.listAt(process, readyAtMs);
-    const saved = timeline.servings.findLast(
+    const earlier = timeline.servings.filter(
       (serving) =>
         serving.list === list &&
         serving.process.index === index &&
         serving.process.startedAtMs < startedAtMs,
     );
-    if (!list || !saved || saved.wallFromMs < process.startedWallMs + MINUTE) continue;
+    // A process that has it from the snapshot leaves that as it is.
+    const [saved, last] = [earlier[0], earlier.at(-1)];
+    if (!list || !saved || !last || saved.wallFromMs < process.startedWallMs + MINUTE) continue;
     if (!timeline.ranThrough(process, readyAtMs, soonMs)) continue;
     // It was written again, with the time of then; by a clock that was corrected, too.
-    const untilMs = saved.process.endedAtMs - 1;
+    const untilMs = last.process.endedAtMs - 1;
     if (timeline.troubled(['disk', 'clock'], index, saved.fromMs - SECOND, untilMs)) continue;
     const isAsked = timeline.calls.some(
       (call) => call.process === process && call.askedAtMs <= soonMs,
