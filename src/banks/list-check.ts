@@ -66,10 +66,13 @@ export const createListCheck = ({ policy, guard: rules, clock }: ListCheckOption
     return [];
   };
 
-  /** Whether the guard would refuse `next` as the successor of `current`. */
+  /**
+   * Whether the guard would refuse `next` as the successor of `current`. It depends only on what
+   * stores keep of the two, so that all replicas decide alike.
+   */
   const refuses = (next: StoredList, current: StoredList): boolean => {
     try {
-      check(next, current, []);
+      check({ ...next, ...UNKNOWN_IN_STORES }, current, []);
       return false;
     } catch (error) {
       if (error instanceof LoadError) return true;

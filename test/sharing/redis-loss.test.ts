@@ -234,6 +234,33 @@ describeWithRedis('with a real Redis', () => {
     expect(countIn(two)).toBe(96);
   });
 
+  test('after a fail-over to older data, unusable entries of an earlier response decide nothing', async () => {
+    provider.setBanks([...makeBanks(20), ...Array.from({ length: 5 }, () => null)]);
+    const one = await start();
+    await eventually(() => one.service.list.status().isShared === true);
+    expect(one.service.list.status().cached?.rejected).toMatchObject({ not_an_object: 5 });
+    const values = ['head', 'list'];
+    const names = await namesOfValues();
+    for (const value of values) await redis.command(`COPY ${names}:${value} older:${value}`);
+    clock.advance(1_000);
+    provider.setBanks(makeBanks(18));
+    const two = await openRig({ provider, clock, storeClock: clock, env: envOf() });
+    expect(await two.service.list.refresh()).toBeUndefined();
+    await eventually(() => countIn(one) === 18);
+    await two.close();
+    for (const value of values)
+      await redis.command(`COPY older:${value} ${names}:${value} REPLACE`);
+    await redis.command('CLIENT KILL TYPE pubsub');
+    await redis.command('CLIENT KILL TYPE normal');
+    const id = one.service.list.status().cached?.id ?? 'none';
+    await waitUntil(
+      'the younger list in Redis',
+      () => redis.command(`GET ${names}:head`),
+      (head) => head.includes(id),
+    );
+    expect(countIn(one)).toBe(18);
+  });
+
   test.each([
     ['a damaged list', (key: string) => `SETRANGE ${key}:list 200 spoilt`],
     ['a lost list', (key: string) => `DEL ${key}:list`],
