@@ -13,7 +13,12 @@ import {
   retriesBackOff,
   retryAfterIsObeyed,
 } from './calls.ts';
-import { allServeTheSame, aRefreshIsAnswered, okMeansThatItIsShared } from './fleet.ts';
+import {
+  allServeTheSame,
+  aRefreshIsAnswered,
+  noListIsWrittenOverOneThatItsWriterDidNotKnow,
+  okMeansThatItIsShared,
+} from './fleet.ts';
 import {
   aKnownFailureIsAnsweredAtOnce,
   aListIsThereWhenTheProviderIs,
@@ -85,6 +90,8 @@ const CHECKS: Readonly<Record<string, Check>> = {
   'All replicas agree within seconds, or a minute after a lost message': allServeTheSame,
   'ok means that the list of this question, or a later one, is that of the fleet':
     okMeansThatItIsShared,
+  'A list is written only over the one that its writer knew':
+    noListIsWrittenOverOneThatItsWriterDidNotKnow,
   'A refresh is answered': aRefreshIsAnswered,
   'The state of the list is that of its age': theStateIsThatOfTheAge,
   'The time of the last success is right': theLastSuccessIsTold,

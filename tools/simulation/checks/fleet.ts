@@ -60,6 +60,26 @@ export const allServeTheSame: Check = function* (timeline) {
   }
 };
 
+export const noListIsWrittenOverOneThatItsWriterDidNotKnow: Check = function* (timeline) {
+  if (!timeline.everyAnswerDiffers) return;
+  for (const fields of new Set(timeline.processes.map((process) => process.fields))) {
+    const writes = timeline.writes.filter(({ call }) => call.process.fields === fields);
+    for (const [index, { atMs, call }] of writes.entries()) {
+      const before = writes[index - 1];
+      if (!before || before.call === call || call.askedAtMs >= before.atMs) continue;
+      // A first list is compared with the one that is there when it has come.
+      const isFirst = !call.hadList;
+      const fromMs = Math.min(before.call.askedAtMs, call.askedAtMs) - SECONDS;
+      if (!isFirst && !timeline.troubled(STORE, 'all', fromMs, atMs))
+        yield [
+          atMs,
+          call.process,
+          `has Redis replace ${nameOf(before.call.list)}, which came since`,
+        ];
+    }
+  }
+};
+
 export const okMeansThatItIsShared: Check = function* (timeline) {
   for (const { process, atMs, endedAtMs, answer } of timeline.refreshes) {
     if (endedAtMs === undefined) continue;

@@ -435,9 +435,19 @@ export const storesWork: Check = function* (timeline) {
       if (event.type !== 'store-failed') continue;
       const kinds = event.store === 'CACHE_REDIS_URL' ? STORE : (['disk'] as const);
       const sinceMs = atMs <= process.readyAtMs ? 0 : atMs - SETTLED_MS;
-      // A list that was spoilt is found when somebody reads it, however late.
+      // A list that was spoilt is found when somebody reads it, however late, but only once.
       const mayBeSpoilt = timeline.troubled(['silent redis'], 'all', 0, atMs);
-      if (mayBeSpoilt && event.reason.endsWith('ignored')) continue;
+      const before = reports.filter(
+        (report) =>
+          report.atMs < atMs && 'store' in report.event && report.event.store === event.store,
+      );
+      const [found, mended] = before.slice(-2);
+      const isFoundAgain =
+        found?.event.type === 'store-failed' &&
+        mended?.event.type === 'store-recovered' &&
+        found.event.reason === event.reason &&
+        !timeline.troubled(kinds, process.index, found.atMs, atMs);
+      if (mayBeSpoilt && event.reason.endsWith('ignored') && !isFoundAgain) continue;
       if (!timeline.troubled([...kinds, 'sleep'], process.index, sinceMs, atMs))
         yield [atMs, process, `says that ${event.store} ${event.reason}`];
     }
