@@ -12,7 +12,7 @@ import { LOAD_STEPS, RETRIES } from '../failure-kinds.ts';
 import { labelProblem } from '../provider/contract.ts';
 import { UNUSABLE_GRANT } from '../provider/grant.ts';
 import { banksUrl } from '../provider/provider.ts';
-import type { Contact, Observation } from './observe.ts';
+import { stepsSeen, type Contact, type Observation } from './observe.ts';
 import { ms, percentFilled, type Step } from './report.ts';
 import type { MissingField } from './suggestions.ts';
 import { findLists, signOfPages, type Survey } from './survey.ts';
@@ -63,9 +63,10 @@ export const advise = (error: LoadError, evidence: Evidence): Step => {
   const row = symptom && rowOf(symptom);
   const advice = row
     ? { name: row.name, ...toAdvice(row, wordsFor(endpoint, evidence)) }
-    : generalAdvice(error);
+    : generalAdvice(error, evidence.observation);
   return {
     ...advice,
+    // Whatever fails between here and the token endpoint, its TLS handshake too.
     ...(isAboutToken && { name: 'token' }),
     result: 'FAIL',
     message: error.message,
@@ -81,12 +82,14 @@ const rowOf = (symptom: string) =>
 const isSymptom = (code: string): code is LoadSymptom => rowOf(code) !== undefined;
 
 /** The advice on this kind of failure, without what concerns a running service. */
-const generalAdvice = (error: LoadError) => {
-  const { step: name = 'list', summary, actions } = explainFailure(error);
-  const next = actions
+const generalAdvice = (error: LoadError, observation: Observation) => {
+  const seen = stepsSeen(observation);
+  const next = LOAD_STEPS.find((step) => !seen.includes(step)) ?? 'list';
+  const { step: name = next, summary, actions } = explainFailure(error);
+  const texts = actions
     .filter((action) => typeof action === 'string')
     .filter((text) => text !== RETRIES);
-  return { name, likely: toClause(summary), next: toClause(next.join(' ')) };
+  return { name, likely: toClause(summary), next: toClause(texts.join(' ')) };
 };
 
 /** A sentence as the steps are written: in lower case and without its full stop. */
@@ -175,7 +178,7 @@ const FIND_SYMPTOM: Readonly<Partial<Record<LoadErrorKind, FindSymptom>>> = {
   },
   unusable_entries: (evidence) => {
     const { survey } = evidence;
-    if (survey.objects.length > 0) return 'objects';
+    if (survey.nestedFields.length > 0) return 'objects';
     if (survey.nonObjects === survey.entries) return 'no objects';
     // Nothing in the configuration explains it.
     if (survey.nonObjects > 0 && entryHints(evidence).length === 1) return 'too few objects';
@@ -228,7 +231,7 @@ export const entryHints = ({ config, survey, missing }: Evidence): readonly stri
       `no entry has ${from}${isOptional ? '?' : ''} of BANK_FIELDS` +
       (nearest === undefined ? '' : ` (the provider sends ${nearest})`),
   ),
-  ...survey.objects.map(
+  ...survey.nestedFields.map(
     ({ field: { from }, inside }) =>
       `${from} of BANK_FIELDS is an object, or a list of objects` +
       (inside.length === 0

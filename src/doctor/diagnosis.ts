@@ -4,7 +4,7 @@ import type { Config } from '../config/config.ts';
 import { LOAD_STEPS, type LoadStep } from '../failure-kinds.ts';
 import { isJsonObject } from '../json.ts';
 import { advise, entryHints, type Evidence } from './advice.ts';
-import type { Observation } from './observe.ts';
+import { stepsSeen, type Observation } from './observe.ts';
 import { namesNextPage } from '../provider/contract.ts';
 import { ms, renderFields, renderStep, size, type Step } from './report.ts';
 import { findMissing, suggestLines } from './suggestions.ts';
@@ -65,8 +65,8 @@ const explain = (config: Config, observation: Observation, trials: TokenTrials) 
   const failedAt = LOAD_STEPS.findIndex((name) => name === failure?.name);
   const before = failure ? LOAD_STEPS.slice(0, failedAt) : LOAD_STEPS;
   // An unexpected error may have come at any step, and without a file nobody was asked.
-  const saysNoStep = outcome instanceof LoadError && outcome.isLocal;
-  const passed = saysNoStep ? stepsSeen(observation) : before;
+  const isLocal = outcome instanceof LoadError && outcome.isLocal;
+  const passed = isLocal ? stepsSeen(observation) : before;
   const suggestions = [
     ...(location.path === listPath
       ? []
@@ -83,16 +83,6 @@ const explain = (config: Config, observation: Observation, trials: TokenTrials) 
       ...suggestions.flatMap(({ label, line }) => ['', label, `  ${line}`]),
     ],
   };
-};
-
-/** The steps that were seen to be passed. */
-const stepsSeen = ({ contacts, response }: Observation): readonly LoadStep[] => {
-  const contact = contacts['the provider'];
-  // The provider is asked only once there is a token.
-  if (!contact) return [];
-  if (!contact.connection) return ['token'];
-  if (!contact.head) return ['token', 'address', 'TLS'];
-  return ['token', 'address', 'TLS', 'status', ...(response ? (['content'] as const) : [])];
 };
 
 /** The list that BANK_LIST names, or else the one that is probably meant, and where it is. */

@@ -4,6 +4,7 @@ import { LoadError } from '../banks/load-error.ts';
 import { systemClock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
 import { createCore } from '../core.ts';
+import type { LoadStep } from '../failure-kinds.ts';
 import type { Peer } from '../provider/connection-errors.ts';
 import {
   createConnections,
@@ -41,6 +42,16 @@ export interface Contact {
 }
 
 export type Observation = Awaited<ReturnType<typeof observeLoad>>;
+
+/** The steps that were seen to be passed. */
+export const stepsSeen = ({ contacts, response }: Observation): readonly LoadStep[] => {
+  const contact = contacts['the provider'];
+  // The provider is asked only once there is a token.
+  if (!contact) return [];
+  if (!contact.connection) return ['token'];
+  if (!contact.head) return ['token', 'address', 'TLS'];
+  return ['token', 'address', 'TLS', 'status', ...(response ? (['content'] as const) : [])];
+};
 
 /** Makes the load. Never rejects: a failure is the outcome. */
 export const observeLoad = async (config: Config, { addSecret, findEcho }: Redaction) => {

@@ -12,13 +12,18 @@ export type MissingField = ReturnType<typeof findMissing>[number];
  * The fields of BANK_FIELDS that no entry has, the optional ones included, each with the name or
  * path under which the provider probably sends it.
  */
-export const findMissing = (published: readonly FieldRule[] = [], { fields, objects }: Survey) => {
+export const findMissing = (
+  published: readonly FieldRule[] = [],
+  { fields, nestedFields }: Survey,
+) => {
   const filled = fields.filter(({ isPublishable }) => isPublishable).map(({ name }) => name);
   // Each of the provider's fields is the nearest of one only.
   const unused = new Set(filled.filter((name) => !published.some(({ from }) => from === name)));
   const present = new Set(fields.filter((field) => field.filled > 0).map(({ name }) => name));
   return published
-    .filter(({ from }) => !present.has(from) && !objects.some(({ field }) => field.from === from))
+    .filter(
+      ({ from }) => !present.has(from) && !nestedFields.some(({ field }) => field.from === from),
+    )
     .map((field) => {
       const nearest = nearestName(field.from, [...unused]);
       if (nearest !== undefined) unused.delete(nearest);
@@ -40,7 +45,7 @@ interface Suggestion {
 export const suggestLines = (
   published: readonly FieldRule[] = [],
   missing: readonly MissingField[],
-  { fields, objects }: Survey,
+  { fields, nestedFields }: Survey,
 ): readonly Suggestion[] => {
   const publishable = fields
     .filter(({ isPublishable }) => isPublishable)
@@ -61,7 +66,7 @@ export const suggestLines = (
   const required = missing.filter(({ field }) => !field.isOptional);
   /** What takes the place of a configured field. */
   const correct = (field: FieldRule, keepsNames: boolean): readonly string[] => {
-    const object = objects.find((candidate) => candidate.field === field);
+    const object = nestedFields.find((candidate) => candidate.field === field);
     if (object) {
       const [only, ...others] = object.inside;
       // With one value inside, that is what the configured name is for.
@@ -85,7 +90,7 @@ export const suggestLines = (
       })
       .join(',');
 
-  const isCorrect = required.length === 0 && objects.length === 0;
+  const isCorrect = required.length === 0 && nestedFields.length === 0;
   const theirs = isCorrect ? '' : correctAll(false);
   if (theirs === '')
     return suggest('Keep what pages need, in the order in which they should get it:', listAll());

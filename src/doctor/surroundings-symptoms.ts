@@ -31,7 +31,7 @@ export const REDIS_SYMPTOMS = [
   },
   {
     symptoms: ['READONLY', 'MOVED', 'CROSSSLOT'],
-    likely: 'this is a replica, which cannot be written',
+    likely: 'this is a replica, or a node that does not say that it belongs to a Cluster',
     next: 'set CACHE_REDIS_URL to the primary of a single Redis or Valkey, to the address that follows it, or to any node of a Cluster',
   },
   {

@@ -63,7 +63,9 @@ const tryRedis = async (source: SecretSource, addSecret: Redaction['addSecret'])
   const { host } = new URL(url);
   const createClient = await loadRedisClient();
   // The operations fail with the connection's errors anyway.
-  const redis = createClient({ url, connectTimeoutMs: CONNECT_MS, onError: () => undefined });
+  // Longer than the limit here, whose error has a code.
+  const connectTimeoutMs = 2 * CONNECT_MS;
+  const redis = createClient({ url, connectTimeoutMs, onError: () => undefined });
   const key = `banks-bff:doctor:${randomUUID()}`;
   const hearOwnMessage = (): Promise<string> =>
     new Promise((resolve, reject) => {
@@ -71,7 +73,7 @@ const tryRedis = async (source: SecretSource, addSecret: Redaction['addSecret'])
       subscribed.then(() => redis.publish(key, 'heard')).catch(reject);
     });
   const within = (limitMs: number, work: () => Promise<unknown>): Promise<unknown> =>
-    withDeadline(work, { limitMs, clock: systemClock, timeoutError: () => new Error('TIMEOUT') });
+    withDeadline(work, { limitMs, clock: systemClock, timeoutError: noReply });
   let tried = 'connecting and logging in';
   try {
     await within(CONNECT_MS, () => redis.connect());
@@ -100,6 +102,7 @@ const tryRedis = async (source: SecretSource, addSecret: Redaction['addSecret'])
 };
 
 const LIFE_MS = 5_000;
+const noReply = (): Error => Object.assign(new Error('no reply in time'), { code: 'TIMEOUT' });
 
 /** What it has was looked at with the configuration. */
 const trySnapshot = async (path: string): Promise<Step> => {

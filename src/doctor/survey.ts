@@ -52,7 +52,7 @@ export const surveyEntries = (
         filled: values.length / objects.length,
         /**
          * The JSON types of its values, as people call them: `text`, `number`, `true/false`,
-         * `list`.
+         * `list`, `list of objects`.
          */
         types: [...new Set(values.map(typeOf))],
         /** Whether BANK_FIELDS may name it. */
@@ -66,7 +66,7 @@ export const surveyEntries = (
      * The published fields that are objects in some entry, each with the paths of what is in the
      * first of them.
      */
-    objects: (published ?? []).flatMap((field) => {
+    nestedFields: (published ?? []).flatMap((field) => {
       const value = objects
         .map((entry) => valueAt(entry, field.from))
         .find((each) => !isPlainValue(each));
@@ -82,20 +82,21 @@ export const surveyEntries = (
  */
 export const findLists = (value: unknown): readonly string[] =>
   listsIn(value, 3)
-    .toSorted((a, b) => b.objects - a.objects)
+    .toSorted((a, b) => b.objectCount - a.objectCount)
     .map(({ path }) => path);
 
 const listsIn = (
   value: unknown,
   maxDepth: number,
-): readonly { readonly path: string; readonly objects: number }[] => {
+): readonly { readonly path: string; readonly objectCount: number }[] => {
   if (!isJsonObject(value) || maxDepth === 0) return [];
   return Object.entries(value).flatMap(([name, member]) => {
     if (!isPlainName(name)) return [];
-    if (Array.isArray(member)) return [{ path: name, objects: member.filter(isJsonObject).length }];
-    return listsIn(member, maxDepth - 1).map(({ path, objects }) => ({
+    if (Array.isArray(member))
+      return [{ path: name, objectCount: member.filter(isJsonObject).length }];
+    return listsIn(member, maxDepth - 1).map(({ path, objectCount }) => ({
       path: `${name}.${path}`,
-      objects,
+      objectCount,
     }));
   });
 };

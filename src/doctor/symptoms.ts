@@ -1,6 +1,6 @@
-// A table of symptoms, each with the likely cause and what to do next. Symptoms in capitals are
-// codes of Node and Redis; the faults of connection-faults.ts stand for the codes there; the row for
-// "anything else" stands for all that no other row has.
+// A table of symptoms, each with the likely cause and what to do next. A symptom is a code of Node,
+// Redis or RFC 6749 (section 5.2), a fault of connection-faults.ts, or a name given here. The row
+// for "anything else" stands for all that no other row has.
 
 /** `Words`: what stands in the texts. */
 export interface Symptom<Words> {

@@ -28,7 +28,10 @@ export interface Connection extends Place, Holder {
    * end. Undefined: there may be whole requests in `received`.
    */
   partialHead: { readonly searchedBytes: number } | undefined;
-  /** Where node:http reads the requests of this connection; kept for a second after the last. */
+  /**
+   * Where node:http reads the requests of this connection; kept after the last one for up to a
+   * second: see phase.ts.
+   */
   stream: RequestStream | undefined;
   nodeRequest: NodeRequest | undefined;
   hasHadRequest: boolean;

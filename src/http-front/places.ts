@@ -20,7 +20,7 @@ export interface PlacesOptions {
    * many clients'.
    */
   readonly clientOf: (address: string) => string | undefined;
-  /** Called for each connection that was closed to make room for others. */
+  /** Called for each connection that was closed to make room for others, or refused at a limit. */
   readonly onClosed: (reason: ClosedReason) => void;
 }
 

@@ -8,7 +8,8 @@ export interface PreparedResponse {
   readonly status: number;
   /**
    * Both are sent, `common` first. As long as nothing changes, they and `body` are the same objects
-   * each time: what is made of them is kept for a second.
+   * each time: what is made of them is kept for a second, by these two arrays. Another status or
+   * body needs another `headers` array.
    */
   readonly common: FlatHeaders;
   readonly headers: FlatHeaders;

@@ -25,14 +25,17 @@ export const createListCommit = (options: ListCommitOptions) => {
   const { store, lease, keeper, exclusively, synchronize } = options;
   const { cache } = keeper;
 
-  const isWrittenFirst = (): boolean => {
+  const mustWriteFirst = (): boolean => {
     const cached = cache.get();
     return (
       cached !== undefined && keeper.canBeServed(cached) && wasStored(cached) && store.isAvailable()
     );
   };
 
-  /** @returns whether it was written and taken */
+  /**
+   * @returns whether it was written and taken; not if another list is cached or in Redis by now,
+   *   Redis fails, or another list is taken during the write
+   */
   const writeThenTake = async (
     list: CachedList,
     previous: CachedList | undefined,
@@ -76,7 +79,7 @@ export const createListCommit = (options: ListCommitOptions) => {
     /* oxlint-disable no-await-in-loop -- one write after the other */
     for (let attempt = 0; cache.get()?.id === previous?.id; attempt += 1) {
       // The head may change again and again without a new list: requests do not wait for that.
-      if (attempt === MAX_ATTEMPTS || !isWrittenFirst())
+      if (attempt === MAX_ATTEMPTS || !mustWriteFirst())
         return takeThenWrite(list, previous, isForOperator);
       if (await exclusively(() => writeThenTake(list, previous))) return true;
       if (store.isAvailable()) await synchronize();

@@ -159,10 +159,10 @@ const createRedisClient = (library: Library, options: RedisClientOptions): Redis
     },
     compareAndSet: async (expected, entries, lifeMs) => {
       const keys = entries.map(({ key }) => key);
-      const token = (expected ?? Buffer.alloc(0)).subarray(0, COMPARED_BYTES);
+      const expectedBytes = (expected ?? Buffer.alloc(0)).subarray(0, COMPARED_BYTES);
       const values = entries.map(({ value }) => value);
       const life = String(Math.max(1, Math.round(lifeMs)));
-      const reply = await evaluate(COMPARE_AND_SET, keys, [token, life, ...values]);
+      const reply = await evaluate(COMPARE_AND_SET, keys, [expectedBytes, life, ...values]);
       if (reply !== 0 && reply !== 1) throw unexpectedReply();
       return reply === 1;
     },

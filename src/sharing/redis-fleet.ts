@@ -34,7 +34,7 @@ export const createRedisFleet = ({ store, lease, keeper, report }: RedisFleetOpt
   const exclusively = createQueue();
   /** The next synchronization, until it begins. */
   let next: Promise<void> | undefined;
-  const stopping = new AbortController();
+  let isStopping = false;
 
   /** Exchanges until there is nothing left to do. @returns what is wrong with what Redis has */
   const exchangeInRounds = async (): Promise<string | undefined> => {
@@ -59,7 +59,7 @@ export const createRedisFleet = ({ store, lease, keeper, report }: RedisFleetOpt
   const synchronize = (): Promise<void> =>
     (next ??= exclusively(async () => {
       next = undefined;
-      if (!stopping.signal.aborted) await exchangeNow();
+      if (!isStopping) await exchangeNow();
     }));
 
   const release = async (): Promise<void> => {
@@ -102,7 +102,7 @@ export const createRedisFleet = ({ store, lease, keeper, report }: RedisFleetOpt
     /** Ends the lease, if this replica has it for a load, and closes the connection. */
     stop: async (): Promise<void> => {
       if (store.lease()?.isOwn) await synchronize();
-      stopping.abort();
+      isStopping = true;
       await exclusively(() => Promise.resolve());
       await lease.release();
       await store.close();

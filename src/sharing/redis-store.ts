@@ -55,7 +55,7 @@ export interface StoreContent {
   readonly version: StoreVersion | undefined;
   /** What is compared before a lease is written. */
   readonly leaseBytes: Buffer | undefined;
-  /** Undefined if nobody has it. */
+  /** Undefined if nobody has it; see {@link createSavedLease} for one that has ended. */
   readonly lease: StoredLease | undefined;
   readonly moment: StoreMoment;
 }

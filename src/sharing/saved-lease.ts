@@ -27,7 +27,7 @@ export type LeaseToWrite = Omit<Lease, 'id' | 'isOwn'> & Partial<Pick<StoredLeas
  * How long a failure is still found after the end of its lease. After that it is in the lease of
  * the next attempt.
  */
-const NEXT_CLAIM_MS = 10_000;
+const FAILURE_FOUND_MS = 10_000;
 
 /** Nobody has the lease. */
 export const ENDED: LeaseToWrite = { heldUntilMs: monotonic(-Infinity), isLoading: false };
@@ -43,7 +43,7 @@ export interface SavedLeaseOptions {
 export const createSavedLease = ({ ownId, signing, longestLeaseMs }: SavedLeaseOptions) => {
   /**
    * Undefined if nobody has the lease, or the bytes are not a lease. One that has ended counts as
-   * none; but with a failure it is returned for {@link NEXT_CLAIM_MS} more, so that a replica that
+   * none; but with a failure it is returned for {@link FAILURE_FOUND_MS} more, so that a replica that
    * looks only now still finds the failure.
    */
   const read = async (
@@ -59,7 +59,7 @@ export const createSavedLease = ({ ownId, signing, longestLeaseMs }: SavedLeaseO
     if (!saved) return undefined;
     const { id, owner, failure } = saved;
     const leftMs = leaseEndMs(saved, storeMs) - storeMs;
-    const isFound = leftMs > (failure ? -NEXT_CLAIM_MS : 0);
+    const isFound = leftMs > (failure ? -FAILURE_FOUND_MS : 0);
     if (!isFound || leftMs > longestLeaseMs) return undefined;
     const shared = failure && toShared(failure, { storeMs, nowMs });
     return {
@@ -104,19 +104,19 @@ type SavedFailure = Omit<SharedFailure, 'failingSinceMs' | 'retryAfterMs' | 'ret
   /** When the first load failed, in milliseconds since 1970 by the store's clock. */
   readonly failingSinceMs: number;
   /** When the provider's `Retry-After` ends, in milliseconds since 1970 by the store's clock. */
-  readonly askedUntilMs: number;
+  readonly retryAfterUntilMs: number;
   /** When it was received, by the same clock. */
-  readonly askedAtMs: number;
+  readonly retryAfterReceivedAtMs: number;
 };
 
 const toShared = (
-  { failingSinceMs, askedUntilMs, askedAtMs, ...failure }: SavedFailure,
+  { failingSinceMs, retryAfterUntilMs, retryAfterReceivedAtMs, ...failure }: SavedFailure,
   { storeMs, nowMs }: StoreMoment,
 ): SharedFailure => ({
   ...failure,
   failingSinceMs: monotonic(nowMs - Math.max(0, storeMs - failingSinceMs)),
-  retryAfterMs: Math.max(0, askedUntilMs - storeMs),
-  retryAfterAtMs: monotonic(nowMs - Math.max(0, storeMs - askedAtMs)),
+  retryAfterMs: Math.max(0, retryAfterUntilMs - storeMs),
+  retryAfterAtMs: monotonic(nowMs - Math.max(0, storeMs - retryAfterReceivedAtMs)),
 });
 
 const toSaved = (
@@ -125,8 +125,8 @@ const toSaved = (
 ): SavedFailure => ({
   ...failure,
   failingSinceMs: toSavedTime(storeMs + (failingSinceMs - nowMs)),
-  askedUntilMs: toSavedTime(storeMs + retryAfterMs),
-  askedAtMs: toSavedTime(storeMs + (retryAfterAtMs - nowMs)),
+  retryAfterUntilMs: toSavedTime(storeMs + retryAfterMs),
+  retryAfterReceivedAtMs: toSavedTime(storeMs + (retryAfterAtMs - nowMs)),
 });
 
 /**
@@ -135,7 +135,7 @@ const toSaved = (
  */
 const leaseEndMs = ({ isLoading, heldUntilMs, failure }: SavedLease, storeMs: StoreMs): number =>
   isLoading && heldUntilMs <= storeMs
-    ? Math.max(heldUntilMs, failure?.askedUntilMs ?? 0)
+    ? Math.max(heldUntilMs, failure?.retryAfterUntilMs ?? 0)
     : heldUntilMs;
 
 const toLease = (value: unknown): (SavedLease & { readonly heldUntilMs: StoreMs }) | undefined => {
@@ -158,17 +158,18 @@ const toLease = (value: unknown): (SavedLease & { readonly heldUntilMs: StoreMs 
 
 const toFailure = (value: unknown): SavedFailure | undefined => {
   if (!isJsonObject(value)) return undefined;
-  const { id, kind, attempts, failingSinceMs, listId, askedUntilMs, askedAtMs } = value;
+  const { id, kind, attempts, failingSinceMs, listId, retryAfterUntilMs, retryAfterReceivedAtMs } =
+    value;
   const isFailure =
     isId(id) &&
     isLoadErrorKind(kind) &&
     isWholeUpTo(1e9, attempts) &&
     isWholeUpTo(MAX_TIME_MS, failingSinceMs) &&
     isId(listId) &&
-    isWholeUpTo(MAX_TIME_MS, askedUntilMs) &&
-    isWholeUpTo(MAX_TIME_MS, askedAtMs);
+    isWholeUpTo(MAX_TIME_MS, retryAfterUntilMs) &&
+    isWholeUpTo(MAX_TIME_MS, retryAfterReceivedAtMs);
   return isFailure
-    ? { id, kind, attempts, failingSinceMs, listId, askedUntilMs, askedAtMs }
+    ? { id, kind, attempts, failingSinceMs, listId, retryAfterUntilMs, retryAfterReceivedAtMs }
     : undefined;
 };
 

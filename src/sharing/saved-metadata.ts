@@ -64,6 +64,7 @@ export const writeMetadata = (
     })),
   };
   const line = JSON.stringify(metadata);
+  // Counted in characters, of which one may have 3 bytes in UTF-8.
   if (line.length <= MAX_METADATA_BYTES / 4) return line;
   // Without BANK_FIELDS the provider may send hundreds of fields: how well they were filled is then
   // remembered by the process only.
@@ -163,7 +164,7 @@ const toMetadata = (metadata: JsonObject) => {
     isDuration(ageMs) &&
     typeof isAgeUnknown === 'boolean' &&
     typeof hasNextPage === 'boolean';
-  if (!isMetadata) throw new StoreError('contains a list with a damaged metadata; ignored');
+  if (!isMetadata) throw new StoreError('contains a list with damaged metadata; ignored');
   return {
     id,
     storeVersion: version,

@@ -53,7 +53,7 @@ export const createSharedLease = (options: SharedLeaseOptions) => {
 
   return {
     release,
-    /** Takes the lease for a load. */
+    /** Claims the lease for a load. */
     claim: (): Promise<LeaseResult> => {
       const failure = store.lease()?.failure;
       return store.writeLease({

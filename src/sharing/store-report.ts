@@ -1,8 +1,8 @@
 import { LoadError } from '../banks/load-error.ts';
 import { SecretFileError } from '../secrets/watched-files.ts';
 
-// Where the list is saved outside the process. Stores are neither trusted nor relied on:
-// whatever one does, the service continues with the list in memory.
+// What is reported of a store, in which the list is saved outside the process. Stores are neither
+// trusted nor relied on: whatever one does, the service continues with the list in memory.
 
 /** The variable that configures a store. */
 export type StoreName = 'CACHE_SNAPSHOT_FILE' | 'CACHE_REDIS_URL';

@@ -199,7 +199,7 @@ describe('a saved list', () => {
     ['nothing about whether its age is known', { isAgeUnknown: undefined }],
   ])('with %s is refused', async (_what, change) => {
     expect(await refusalOf(await past(change))).toBe(
-      'contains a list with a damaged metadata; ignored',
+      'contains a list with damaged metadata; ignored',
     );
   });
   test.each([

@@ -169,8 +169,8 @@ describeWithRedis('with a real Redis', () => {
         attempts: 1,
         failingSinceMs: 0,
         listId,
-        askedUntilMs: 0,
-        askedAtMs: 0,
+        retryAfterUntilMs: 0,
+        retryAfterReceivedAtMs: 0,
       };
       const heldUntilMs = clock.wallMs() + MINUTE;
       const lease = { id: kind, owner: 'x', heldUntilMs, isLoading: false, failure };

@@ -16,9 +16,12 @@ export interface Fleet {
   readonly handoverMs: number;
   /** Looks at the shared store, and makes the cached list and the one in the store the same. */
   synchronize(): Promise<void>;
-  /** The lease at the last look; undefined while nobody has it, and without the store. */
+  /**
+   * The lease at the last look; undefined while nobody has it, and without the store. With a
+   * failure it is there for a few seconds after its end.
+   */
   lease(): Lease | undefined;
-  /** Takes the lease. @returns false where another replica was quicker */
+  /** Claims the lease. @returns false where another replica was quicker */
   claim(): Promise<boolean>;
   /**
    * Takes a list that was loaded while `previous` was cached, and saves it: where the store can be

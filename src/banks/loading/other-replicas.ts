@@ -52,14 +52,21 @@ export const createOtherReplicas = (options: OtherReplicasOptions) => {
     onEvent({ type: 'list-load-failed-elsewhere', error, state: cache.state() });
   };
 
-  /** How long to wait for a load, from the moment when its lease is first seen. */
+  /**
+   * How long to wait for a load, from the moment when its lease is first seen.
+   * @param failure that of the attempt before, which no success has followed
+   */
   const longestWaitForMs = ({ failure }: Lease): number => {
     const servableForMs = cache.servableForMs();
-    if (failure && (servableForMs > 0 || !dependsOnCachedList(failure)))
-      return longestWaitMs(servableForMs);
+    const saysSomething = failure && (servableForMs > 0 || !dependsOnCachedList(failure));
+    if (saysSomething) return longestWaitMs(servableForMs);
+    if (servableForMs > 0) return Infinity;
     // Requests wait for a list: not for all of a load.
-    return servableForMs > 0 ? Infinity : loadTimeoutMs / 2;
+    return loadTimeoutMs / 2;
   };
+
+  const causeOf = ({ kind }: SharedFailure): LoadError =>
+    new LoadError(kind, 'the load of another replica failed');
 
   /** The `Retry-After` of another replica holds here too. */
   const obey = (
@@ -82,7 +89,7 @@ export const createOtherReplicas = (options: OtherReplicasOptions) => {
     const dueInMs = Math.max(0, nextLoad.dueInMs() - fleet.handoverMs);
     const { isDone, replaced } = await fleet.shareFailure(shared, dueInMs);
     if (own === written) own = { ...written, isShared: isDone };
-    if (replaced) obey(replaced, failure, fleet.handoverMs);
+    if (replaced) obey(replaced, causeOf(replaced), fleet.handoverMs);
   };
 
   /** Writes the last failure, unless another one or a success has followed it. */
@@ -105,15 +112,15 @@ export const createOtherReplicas = (options: OtherReplicasOptions) => {
       if (!isOwn && seen?.id !== id) seen = { id, atMs: clock.monotonicMs() };
       if (!failure || failures.hasSeen(failure.id)) return;
       failures.noteSeen(failure.id);
-      const cause = new LoadError(failure.kind, 'the load of another replica failed');
+      const cause = causeOf(failure);
       // So that the replicas do not make their next attempts at the same time.
       const spreadMs = random() * fleet.handoverMs;
       obey(failure, cause, spreadMs);
       if (!isOutdated(failure)) adopt(failure, lease, cause, spreadMs);
     },
     /**
-     * Milliseconds for which to wait for another replica, which is loading now. After a failure no
-     * replica is waited for: the failure has been adopted, with a time for the next load.
+     * Milliseconds for which to wait for another replica that is loading now. One that waits after
+     * a failure is not waited for: the failure has been adopted, with a time for the next load.
      */
     waitForOthersMs: (): number => {
       const lease = fleet.lease();

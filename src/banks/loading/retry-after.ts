@@ -1,7 +1,7 @@
 import { monotonic, type Clock, type MonotonicMs } from '../../clock.ts';
 import type { ListKeeper } from '../list-keeper.ts';
 import type { LoadError } from '../load-error.ts';
-import { boundedRetryAfterMs, longestWaitMs, untilExpiredMs } from './schedule.ts';
+import { boundedRetryAfterMs, LONGEST_RETRY_MS, untilExpiredMs } from './schedule.ts';
 
 // Until when the provider's `Retry-After` forbids a load, whichever replica received it.
 
@@ -29,8 +29,8 @@ interface Wait {
   /** When the last one was received. */
   readonly receivedAtMs: MonotonicMs;
   readonly untilMs: MonotonicMs;
-  /** The end of the wait while there is no list to serve. */
-  readonly emptyUntilMs: MonotonicMs;
+  /** It is waited until then also without a list to serve. */
+  readonly minimumUntilMs: MonotonicMs;
   /** The failure that the last one came with. */
   readonly cause: LoadError;
 }
@@ -52,7 +52,8 @@ export const createRetryAfter = ({ loadTimeoutMs, ttlMs, keeper, clock }: RetryA
   const leftMs = (): number => {
     if (!wait || isEnded(wait.receivedAtMs)) return 0;
     const nowMs = clock.monotonicMs();
-    const boundMs = Math.max(untilExpiredMs(cache.servableForMs()), wait.emptyUntilMs - nowMs);
+    // Not beyond the expiry of the list; but at least for a minute.
+    const boundMs = Math.max(untilExpiredMs(cache.servableForMs()), wait.minimumUntilMs - nowMs);
     return Math.max(0, Math.min(wait.untilMs - nowMs, boundMs));
   };
 
@@ -66,9 +67,9 @@ export const createRetryAfter = ({ loadTimeoutMs, ttlMs, keeper, clock }: RetryA
       if (retryAfterMs === 0) return;
       const waitMs = boundedRetryAfterMs(retryAfterMs, ttlMs, Infinity);
       const untilMs = monotonic(clock.monotonicMs() + waitMs + spreadMs);
-      const minuteEndMs = receivedAtMs + longestWaitMs(0) + spreadMs;
-      const emptyUntilMs = monotonic(Math.min(untilMs, minuteEndMs));
-      const next: Wait = { receivedAtMs, untilMs, emptyUntilMs, cause };
+      const minuteEndMs = receivedAtMs + LONGEST_RETRY_MS + spreadMs;
+      const minimumUntilMs = monotonic(Math.min(untilMs, minuteEndMs));
+      const next: Wait = { receivedAtMs, untilMs, minimumUntilMs, cause };
       wait = wait && !isEnded(wait.receivedAtMs) ? longerOf(next, wait) : next;
     },
     /** This replica has loaded a list: that ends what was received before the request for it. */
@@ -82,7 +83,7 @@ export const createRetryAfter = ({ loadTimeoutMs, ttlMs, keeper, clock }: RetryA
 const longerOf = (next: Wait, before: Wait): Wait => ({
   receivedAtMs: later(next.receivedAtMs, before.receivedAtMs),
   untilMs: later(next.untilMs, before.untilMs),
-  emptyUntilMs: later(next.emptyUntilMs, before.emptyUntilMs),
+  minimumUntilMs: later(next.minimumUntilMs, before.minimumUntilMs),
   cause: next.cause,
 });
 

@@ -14,7 +14,8 @@ export const renewalDelayMs = (freshForMs: number, ttlMs: number, random: number
  * outage's first second.
  */
 const FIRST_RETRY_MS = 1_000;
-const LONGEST_RETRY_MS = 60_000;
+/** The longest wait between attempts without a `Retry-After`. */
+export const LONGEST_RETRY_MS = 60_000;
 const LONGEST_RETRY_AFTER_MS = 3_600_000;
 
 /**
