@@ -162,7 +162,7 @@ const FIND_SYMPTOM: Readonly<Partial<Record<LoadErrorKind, FindSymptom>>> = {
   unexpected_status: (_evidence, { contact }) => {
     const status = contact?.head?.status ?? 0;
     if (status === 403 || status === 404) return `${status}`;
-    return status >= 300 && status < 400 ? 'redirect' : 'another';
+    return status >= 300 && status < 400 ? 'redirect' : 'other status';
   },
   malformed: ({ observation: { response }, json }, { contact }, reasonCode) => {
     if (reasonCode === 'UND_ERR_HEADERS_OVERFLOW') return 'large head';
@@ -173,7 +173,7 @@ const FIND_SYMPTOM: Readonly<Partial<Record<LoadErrorKind, FindSymptom>>> = {
   },
   too_large: ({ observation }) => (observation.response ? 'beyond a fixed limit' : 'too large'),
   not_a_list: ({ config, location }) => {
-    if (location.entries.length === 0) return 'none';
+    if (location.entries.length === 0) return 'no list';
     return config.banks.listPath === undefined ? 'in an envelope' : 'elsewhere';
   },
   unusable_entries: (evidence) => {

@@ -149,7 +149,7 @@ export const LOAD_SYMPTOMS = {
       next: ({ variable }) => `set ${variable} to the address of the API itself`,
     },
     {
-      symptoms: ['another'],
+      symptoms: ['other status'],
       likely:
         'the provider does not accept the request, which has only a path and a token, or sends no list for it',
       next: ({ variable }) =>
@@ -213,7 +213,7 @@ export const LOAD_SYMPTOMS = {
   ],
   list: [
     {
-      symptoms: ['none'],
+      symptoms: ['no list'],
       likely: 'another resource, or an error sent with status 200',
       next: ({ variable }) => `check ${variable}; then ask the provider`,
     },

@@ -84,7 +84,5 @@ export const explainListenError = (error: Error, config: Config): string | undef
 const adviseOn = ({ variable, port, host }: Port, code: string) => {
   const row = findSymptom(PORT_SYMPTOMS, code);
   const hostVariable = variable.replace('PORT', 'HOST');
-  return (
-    row && { name: 'port', ...toAdvice(row, { variable, port: String(port), host, hostVariable }) }
-  );
+  return row && toAdvice(row, { variable, port: String(port), host, hostVariable });
 };

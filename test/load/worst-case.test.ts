@@ -13,7 +13,7 @@ test('no text costs more than three times a plain one of its length, where one c
     "the provider's list",
     "the provider's link",
     "the token endpoint's grant",
-    'a saved list: its past',
+    'a saved list: its metadata',
     'redis: the head',
     'redis: the lease',
     'trust_proxy',

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { findExcesses, toTable } from './report.ts';
+import { findExcesses, toTable, worstOfEach } from './report.ts';
 import { measureRequests } from './service.ts';
 import { measureTexts } from './texts.ts';
 
@@ -18,7 +18,11 @@ const results = [
   ...(await measureRequests('off', isWanted)),
   ...(await measureRequests('on', isWanted)),
 ];
-write(toTable(results));
+write(toTable(worstOfEach(results)));
 const excesses = findExcesses(results);
 if (excesses.length > 0) write(`\nBeyond the limits:\n${toTable(excesses)}`);
-process.exitCode = excesses.length > 0 ? 1 : 0;
+const unknown = values.only.filter(
+  (part) => !results.some(({ place }) => place.toLowerCase().includes(part.toLowerCase())),
+);
+for (const part of unknown) write(`\nNo place has "${part}" in its name.`);
+process.exitCode = excesses.length > 0 || unknown.length > 0 ? 1 : 0;

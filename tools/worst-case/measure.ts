@@ -1,6 +1,6 @@
 import { median } from '../bench/median.ts';
 
-// What a text costs beside a plain one of the same length. CPU time and not time: other programs
+// What a text costs in comparison with a plain one of the same length. CPU time and not time: other programs
 // use the machine too. The median of several rounds: whatever disturbs a round makes it longer, and
 // what the system has not counted yet makes one shorter. Of a comparison that fails, more rounds.
 
@@ -18,7 +18,7 @@ export interface Measured {
   /** Of one repetition, in microseconds. */
   readonly us: number;
   /** A text that costs less in all is within every limit, in microseconds. */
-  readonly leastUs: number;
+  readonly negligibleUs: number;
 }
 
 export const LIMITS = { ratio: 3, growth: 2.5 } as const;
@@ -27,7 +27,7 @@ export interface Compared {
   readonly worst: Cost;
   readonly plain: Plain;
   readonly half: Cost | undefined;
-  readonly leastUs?: number;
+  readonly negligibleUs?: number;
 }
 
 /** A plain text, with which all shapes of its length are compared. */
@@ -48,13 +48,20 @@ const NEAR_LIMIT = 0.7;
 const NEAR_PLAIN = 1.25;
 
 /**
- * Compares roughly; more exactly what is not {@link NEAR_PLAIN}; and goes on near a limit, and
- * while one is exceeded.
+ * Measures a text once, and returns if it costs about what a plain one costs
+ * ({@link NEAR_PLAIN}). Otherwise it takes the median of several rounds, and of more near a limit
+ * and while one is exceeded.
  */
-export const compare = async ({ worst, plain, half, leastUs = 0 }: Compared): Promise<Measured> => {
+export const compare = async ({
+  worst,
+  plain,
+  half,
+  negligibleUs = 0,
+}: Compared): Promise<Measured> => {
   plain.us ??= median([await plain.cost(), await plain.cost(), await plain.cost()]);
   const us = await worst();
-  if (us / plain.us < NEAR_PLAIN) return { ratio: us / plain.us, growth: undefined, us, leastUs };
+  if (us / plain.us < NEAR_PLAIN)
+    return { ratio: us / plain.us, growth: undefined, us, negligibleUs };
 
   // In turns: what they cost depends on what else the machine does.
   const costs = { worst: [us], plain: [plain.us], half: [] as number[] };
@@ -64,7 +71,7 @@ export const compare = async ({ worst, plain, half, leastUs = 0 }: Compared): Pr
       ratio: worstUs / median(costs.plain),
       growth: half && worstUs / median(costs.half),
       us: worstUs,
-      leastUs,
+      negligibleUs,
     };
   };
   const rounds = (): number => {
@@ -82,8 +89,8 @@ export const compare = async ({ worst, plain, half, leastUs = 0 }: Compared): Pr
   return figures();
 };
 
-export const exceeds = ({ ratio, growth = 0, us, leastUs }: Measured): boolean =>
-  us >= leastUs && (ratio > LIMITS.ratio || growth > LIMITS.growth);
+export const exceeds = ({ ratio, growth = 0, us, negligibleUs }: Measured): boolean =>
+  us >= negligibleUs && (ratio > LIMITS.ratio || growth > LIMITS.growth);
 
 /** The CPU time of this process for each call of `use`, which is called for a few milliseconds. */
 export const costHere = (use: () => unknown): Cost => {
@@ -93,10 +100,11 @@ export const costHere = (use: () => unknown): Cost => {
       const before = process.cpuUsage();
       for (let call = 0; call < calls; call += 1) await use();
       const { user, system } = process.cpuUsage(before);
-      if (user + system >= LEAST_US) return (user + system) / calls;
+      if (user + system >= MIN_MEASURED_US) return (user + system) / calls;
       calls *= 2;
     }
   };
 };
 
-const LEAST_US = 1_000;
+/** Below, the system's count of the CPU time is too coarse. */
+const MIN_MEASURED_US = 1_000;

@@ -9,22 +9,22 @@ import { SECRET_NAMES } from '../../src/secrets/secret-files.ts';
 import { MAX_SECRET_BYTES } from '../../src/secrets/secret.ts';
 import { checkTlsFiles } from '../../src/secrets/tls-files.ts';
 import { SANDBOX } from '../../test/helpers/sandbox.ts';
-import { quietly, type TextPlace } from './text-place.ts';
-import { NUMBERED, PLAIN, SHAPES, startingWith, type Shape } from './shapes.ts';
+import { ignoringErrors, type TextPlace } from './text-place.ts';
+import { numbered, PLAIN, repeat, SHAPES, startingWith, type Shape } from './shapes.ts';
 
 // What operators write: variables, .env, files of secrets and certificates. Each is read as a part
 // of the whole configuration, which has an ordinary value everywhere else.
 
 /** What lists usually have; the plain text of other variables is a long name. */
 const PLAIN_LISTS: Partial<Record<VariableName, Shape>> = {
-  TRUST_PROXY: NUMBERED(
+  TRUST_PROXY: numbered(
     (index) => ['127.0.0.1', ',::1', ',10.0.0.0/8', ',fd00::/8,'][index % 4] ?? '',
     'addresses of proxies',
   ),
-  CORS_ORIGINS: NUMBERED((index) => `https://app${index}.example.com,`, 'origins'),
-  MANAGEMENT_HOSTS: NUMBERED((index) => `ops${index}.example.com,`, 'host names'),
-  BANK_FIELDS: NUMBERED((index) => `field${index},`, 'fields'),
-  BANK_REQUIRED_FIELDS: NUMBERED((index) => `field${index},`, 'fields'),
+  CORS_ORIGINS: numbered((index) => `https://app${index}.example.com,`, 'origins'),
+  MANAGEMENT_HOSTS: numbered((index) => `ops${index}.example.com,`, 'host names'),
+  BANK_FIELDS: numbered((index) => `field${index},`, 'fields'),
+  BANK_REQUIRED_FIELDS: numbered((index) => `field${index},`, 'fields'),
 };
 
 /** What is before the worst text where only an address is read any further. */
@@ -42,33 +42,30 @@ const addresses = (scheme: string): readonly Shape[] =>
   [scheme, `${scheme}a/`, `${scheme}a:a@`].flatMap((start) =>
     [...SHAPES, NON_ASCII].map((shape) => startingWith(start, shape)),
   );
-const NON_ASCII: Shape = { name: 'é. repeated', text: (length) => 'é.'.repeat(length / 2) };
+const NON_ASCII = repeat('é.');
 
 /** Of every kind, as short as they can be. */
 const SHORT_ITEMS = [
-  NUMBERED((index) => `::${(index % 65_535).toString(16)},`, 'short IPv6 addresses'),
-  NUMBERED((index) => `::1/${1 + (index % 128)},`, 'short ranges'),
-  NUMBERED((index) => `${index.toString(36)},`, 'short names'),
-  NUMBERED((index) => `${index.toString(36)}:a?,`, 'short fields'),
-  NUMBERED(() => 'http://a,', 'short origins'),
-  NUMBERED(() => 'http://[::1],', 'origins that are addresses'),
+  numbered((index) => `::${(index % 65_535).toString(16)},`, 'short IPv6 addresses'),
+  numbered((index) => `::1/${1 + (index % 128)},`, 'short ranges'),
+  numbered((index) => `${index.toString(36)},`, 'short names'),
+  numbered((index) => `${index.toString(36)}:a?,`, 'short fields'),
+  numbered(() => 'http://a,', 'short origins'),
+  numbered(() => 'http://[::1],', 'origins that are addresses'),
 ];
 
 /** Lines, as a file of variables has them. */
 const LINES: readonly Shape[] = [
-  ...['a', 'A=', '=', 'A="', "A='", 'A=`', 'export ', '#', '', 'A="a\n"', 'PORT_A'].map(
-    (line): Shape => ({
-      name: JSON.stringify(`${line}\n`),
-      text: (length) => `${line}\n`.repeat(length / (line.length + 1)),
-    }),
+  ...['a', 'A=', '=', 'A="', "A='", 'A=`', 'export ', '#', '', 'A="a\n"', 'PORT_A'].map((line) =>
+    repeat(`${line}\n`),
   ),
-  NUMBERED((index) => `A${index}=\n`, 'short variables'),
-  NUMBERED((index) => `PROVIDER_${index}=1\n`, 'unknown variables'),
-  NUMBERED((index) => `CORS_ORIGIN${index % 1_000}=1\n`, 'near misses'),
-  NUMBERED((index) => `CORS_ORI${index}=1\n`, 'names that begin as ours'),
-  NUMBERED((index) => `A${index}="${'x'.repeat(50)}\n`, 'quotes that do not end'),
+  numbered((index) => `A${index}=\n`, 'short variables'),
+  numbered((index) => `PROVIDER_${index}=1\n`, 'unknown variables'),
+  numbered((index) => `CORS_ORIGIN${index % 1_000}=1\n`, 'near misses'),
+  numbered((index) => `CORS_ORI${index}=1\n`, 'names that begin as ours'),
+  numbered((index) => `A${index}="${'x'.repeat(50)}\n`, 'quotes that do not end'),
 ];
-const OTHER_VARIABLES = NUMBERED(
+const OTHER_VARIABLES = numbered(
   (index) => `SERVICE_${index}_URL=https://service-${index}.example.com/path\n`,
   'variables of other programs',
 );
@@ -84,10 +81,7 @@ const PEMS: readonly Shape[] = [
   '-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n',
   '-----BEGIN ',
   '-----BEGIN PRIVATE KEY-----\n',
-].map((unit) => ({
-  name: `${JSON.stringify(unit.slice(0, 40))} repeated`,
-  text: (length) => unit.repeat(length / unit.length),
-}));
+].map((unit) => ({ ...repeat(unit), name: `${JSON.stringify(unit.slice(0, 40))} repeated` }));
 
 /** The start of `text` that has as many bytes as `text` has characters. */
 const inBytes = (text: string): string =>
@@ -104,7 +98,7 @@ export const ownPlaces = (directory: string): readonly TextPlace[] => [
       ...(PLAIN_LISTS[name] ? SHORT_ITEMS : []),
       ...(SCHEMES[name] === undefined ? [] : addresses(SCHEMES[name])),
     ],
-    reader: quietly((text) => parseConfig({ ...SANDBOX, [name]: text })),
+    reader: ignoringErrors((text) => parseConfig({ ...SANDBOX, [name]: text })),
   })),
   {
     name: '.env',

@@ -4,8 +4,14 @@ import { labelProblem, namesNextPage, toStatusError } from '../../src/provider/c
 import { readGrant, readRefusal } from '../../src/provider/grant.ts';
 import { createRedaction } from '../../src/secrets/redaction.ts';
 import { PROVIDER_TOKEN_RULE } from '../../src/secrets/secret.ts';
-import { NUMBERED, SHAPES, startingWith, type Shape } from './shapes.ts';
-import { listOf, objectOf, quietly, quietlyLater, type TextPlace } from './text-place.ts';
+import { NESTED, repeat, SHAPES, startingWith, type Shape } from './shapes.ts';
+import {
+  listOf,
+  objectOf,
+  ignoringErrors,
+  ignoringRejections,
+  type TextPlace,
+} from './text-place.ts';
 
 // What the provider and the token endpoint send.
 
@@ -59,7 +65,7 @@ const GRANTS: readonly Shape[] = [
       },
     })),
   ),
-  { name: 'nested', text: (length) => '['.repeat(length / 2) + ']'.repeat(length / 2) },
+  NESTED,
   listOf(() => '{}', '{}'),
   listOf(() => '0', 'numbers'),
 ];
@@ -69,7 +75,7 @@ export const PROVIDER_PLACES: readonly TextPlace[] = [
     longest: 400_000,
     plain: SHORT_ENTRIES,
     shapes: [...LISTS, ...SHAPES],
-    reader: quietlyLater((text) =>
+    reader: ignoringRejections((text) =>
       readList(Buffer.from(text), {
         fields: ['code', 'name'].map((name) => ({ name, from: name })),
         requiredFields: [],
@@ -82,56 +88,46 @@ export const PROVIDER_PLACES: readonly TextPlace[] = [
     name: "the provider's Content-Type",
     longest: LONGEST_HEADER,
     shapes: SHAPES,
-    reader: quietly(labelProblem),
+    reader: ignoringErrors(labelProblem),
   },
   {
     name: "the provider's Link",
     longest: LONGEST_HEADER,
     shapes: [
       ...SHAPES,
-      ...[';rel="', '; rel ', ';rel=', ';rel="next', '; '].map((unit): Shape => ({
-        name: `${unit} repeated`,
-        text: (length) => unit.repeat(length / unit.length),
-      })),
-      startingWith(
-        ';',
-        NUMBERED(() => ' ', 'blanks'),
-      ),
-      startingWith(
-        ';rel',
-        NUMBERED(() => ' ', 'blanks'),
-      ),
-      startingWith(
-        ';rel="',
-        NUMBERED(() => 'nex ', 'nex'),
-      ),
+      ...[';rel="', '; rel ', ';rel=', ';rel="next', '; '].map((unit) => repeat(unit)),
+      startingWith(';', repeat(' ')),
+      startingWith(';rel', repeat(' ')),
+      startingWith(';rel="', repeat('nex ')),
     ],
-    reader: quietly(namesNextPage),
+    reader: ignoringErrors(namesNextPage),
   },
   {
     name: "the provider's Retry-After",
     longest: LONGEST_HEADER,
     shapes: SHAPES,
-    reader: quietly((retryAfter) => toStatusError('the provider', { status: 503, retryAfter }, 0)),
+    reader: ignoringErrors((retryAfter) =>
+      toStatusError('the provider', { status: 503, retryAfter }, 0),
+    ),
   },
   {
     name: "the provider's names of fields",
     longest: 12_800,
     shapes: SHAPES,
-    reader: quietly((text) => nearestName('shortName', text.match(/.{1,64}/gs) ?? [])),
+    reader: ignoringErrors((text) => nearestName('shortName', text.match(/.{1,64}/gs) ?? [])),
   },
   {
     name: "the token endpoint's grant",
     longest: 65_536,
     plain: SHORT_ENTRIES,
     shapes: [...GRANTS, ...SHAPES],
-    reader: quietly((text) => readGrant(text, 200, PROVIDER_TOKEN_RULE)),
+    reader: ignoringErrors((text) => readGrant(text, 200, PROVIDER_TOKEN_RULE)),
   },
   {
     name: "the token endpoint's refusal",
     longest: 65_536,
     plain: SHORT_ENTRIES,
     shapes: [...GRANTS, ...SHAPES],
-    reader: quietly((text) => readRefusal(text, 400)),
+    reader: ignoringErrors((text) => readRefusal(text, 400)),
   },
 ];

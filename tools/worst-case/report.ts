@@ -10,23 +10,30 @@ export interface Result extends Measured {
 export const findExcesses = (results: readonly Result[]): readonly Result[] =>
   results.filter(exceeds);
 
-/** A row for each place: its worst text. With several lengths, the growth is the worst of any. */
-export const toTable = (results: readonly Result[]): string => {
-  const places = [...new Set(results.map(({ place }) => place))];
-  const rows = places.map((place) => {
+/** Of each place, the text with the highest ratio, and the one with the highest growth. */
+export const worstOfEach = (results: readonly Result[]): readonly Result[] =>
+  [...new Set(results.map(({ place }) => place))].flatMap((place) => {
     const texts = results.filter((result) => result.place === place);
-    const worst = texts.reduce((a, b) => (b.ratio > a.ratio ? b : a));
-    const growths = texts.flatMap(({ growth }) => growth ?? []);
-    return [
-      place,
-      `${worst.shape}, ${worst.length}`,
-      worst.us.toFixed(1),
-      worst.ratio.toFixed(2),
-      growths.length > 0 ? Math.max(...growths).toFixed(2) : 'not measured',
+    const highest = (figure: (result: Result) => number): Result =>
+      texts.reduce((a, b) => (figure(b) > figure(a) ? b : a));
+    const [costly, growing] = [
+      highest(({ ratio }) => ratio),
+      highest(({ growth = -Infinity }) => growth),
     ];
+    return growing.growth === undefined ? [costly] : [...new Set([costly, growing])];
   });
+
+/** A row for each. */
+export const toTable = (results: readonly Result[]): string => {
+  const rows = results.map(({ place, shape, length, us, ratio, growth }) => [
+    place,
+    `${shape}, ${length}`,
+    us.toFixed(1),
+    ratio.toFixed(2),
+    growth?.toFixed(2) ?? 'not measured',
+  ]);
   const lines = [
-    ['place', 'worst text, its length', 'CPU in µs', 'beside plain', 'growth'],
+    ['place', 'worst text, its length', 'CPU in µs', 'ratio to plain', 'growth'],
     ['---', '---', '--:', '--:', '--:'],
     ...rows,
   ];

@@ -1,4 +1,4 @@
-import { NUMBERED, SHAPES, type Shape } from './shapes.ts';
+import { numbered, SHAPES, type Shape } from './shapes.ts';
 
 // Where a client's text enters: the parts of a request's head, as bytes that a raw client sends.
 
@@ -77,14 +77,14 @@ const NAMES: readonly Shape[] = [
         '\r\n',
       ) + '\r\n',
   },
-  NUMBERED(() => 'a:\r\n', 'one short name'),
-  NUMBERED((index) => `${index}:\r\n`, 'different short names'),
-  NUMBERED(() => 'cookie:a\r\n', 'Cookie'),
-  NUMBERED(() => 'if-none-match:"a"\r\n', 'If-None-Match'),
-  NUMBERED(() => 'accept-encoding:a\r\n', 'Accept-Encoding'),
-  NUMBERED(() => 'x-forwarded-for:::1\r\n', 'X-Forwarded-For'),
-  NUMBERED(() => 'set-cookie:a\r\n', 'Set-Cookie'),
-  NUMBERED(() => 'host:a\r\n', 'Host'),
+  numbered(() => 'a:\r\n', 'one short name'),
+  numbered((index) => `${index}:\r\n`, 'different short names'),
+  numbered(() => 'cookie:a\r\n', 'Cookie'),
+  numbered(() => 'if-none-match:"a"\r\n', 'If-None-Match'),
+  numbered(() => 'accept-encoding:a\r\n', 'Accept-Encoding'),
+  numbered(() => 'x-forwarded-for:::1\r\n', 'X-Forwarded-For'),
+  numbered(() => 'set-cookie:a\r\n', 'Set-Cookie'),
+  numbered(() => 'host:a\r\n', 'Host'),
 ];
 
 const BODIES: readonly Shape[] = [

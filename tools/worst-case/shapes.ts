@@ -8,7 +8,7 @@ export interface Shape {
 }
 
 /** Repeats `unit`, and ends with `end`. */
-const repeat = (unit: string, end = ''): Shape => ({
+export const repeat = (unit: string, end = ''): Shape => ({
   name: end === '' ? `${show(unit)} repeated` : `${show(unit)} repeated, then ${show(end)}`,
   text: (length) => unit.repeat(Math.max(0, Math.floor((length - end.length) / unit.length))) + end,
 });
@@ -27,10 +27,11 @@ export const startingWith = (start: string, { name, text }: Shape): Shape => ({
 
 const show = (text: string): string => (text.trim() === text ? text : JSON.stringify(text));
 
-/** Nothing in it means anything to anybody. */
+/** Has no special characters. */
 export const PLAIN: Shape = { ...repeat('a'), name: 'plain' };
 
-export const NUMBERED = (item: (index: number) => string, name: string): Shape => ({
+/** Items that differ by their index, as many as fit. */
+export const numbered = (item: (index: number) => string, name: string): Shape => ({
   name,
   text: (length) => {
     const items: string[] = [];
@@ -42,6 +43,12 @@ export const NUMBERED = (item: (index: number) => string, name: string): Shape =
     return items.join('');
   },
 });
+
+/** Lists in lists. */
+export const NESTED: Shape = {
+  name: 'nested',
+  text: (length) => '['.repeat(length / 2) + ']'.repeat(length / 2),
+};
 
 const BYTES = [
   ',',
@@ -90,6 +97,6 @@ export const SHAPES: readonly Shape[] = [
   // Two marks of one letter, in the order that a parser of host names has to change.
   around('a', '%CC%81%CC%A3', ''),
   around('http://a', '%CC%81%CC%A3', ''),
-  NUMBERED((index) => `"${index}",`, 'different tags'),
-  NUMBERED((index) => `a${index}=${index}&`, 'different names'),
+  numbered((index) => `"${index}",`, 'different tags'),
+  numbered((index) => `a${index}=${index}&`, 'different names'),
 ];

@@ -4,13 +4,13 @@ import { createEnvelope } from '../../src/sharing/envelope.ts';
 import { createStoreReport } from '../../src/sharing/store-report.ts';
 import { deniedTo, replyCodeOf } from '../../src/sharing/redis-connection.ts';
 import { createRedisStore } from '../../src/sharing/redis-store.ts';
-import type { RedisClient } from '../../src/sharing/redis-client.ts';
+import { COMPARED_BYTES, type RedisClient } from '../../src/sharing/redis-client.ts';
 import { createSigning } from '../../src/sharing/signing.ts';
 import { LISTS, SHORT_ENTRIES } from './provider-texts.ts';
-import { NUMBERED, SHAPES, startingWith, type Shape } from './shapes.ts';
-import { listOf, objectOf, quietlyLater, type TextPlace } from './text-place.ts';
+import { NESTED, repeat, SHAPES, startingWith, type Shape } from './shapes.ts';
+import { listOf, objectOf, ignoringRejections, type TextPlace } from './text-place.ts';
 
-// What a snapshot file and Redis hold: written by somebody who can write there, with a right
+// What a snapshot file and Redis hold: written by somebody who can write there, with a correct
 // checksum.
 
 const PROVENANCE = 'these-settings';
@@ -29,7 +29,7 @@ const envelope = createEnvelope({
   ttlMs: TTL_MS,
 });
 /** As the service does with a file, and with what Redis holds. */
-const open = quietlyLater((text: string) => envelope.open(Buffer.from(text), MOMENT));
+const open = ignoringRejections((text: string) => envelope.open(Buffer.from(text), MOMENT));
 
 const headerOf = (list: string): string =>
   JSON.stringify({
@@ -40,15 +40,15 @@ const headerOf = (list: string): string =>
   });
 const listWith = (banks: string): string =>
   `{"receivedAtMs":${NOW_MS},"changedAtMs":${NOW_MS},"banks":${banks}}`;
-const saved = (banks: string, past: string): string =>
-  `${headerOf(listWith(banks))}\n${listWith(banks)}\n${past}\n`;
+const saved = (banks: string, metadata: string): string =>
+  `${headerOf(listWith(banks))}\n${listWith(banks)}\n${metadata}\n`;
 const BANKS = '[{"code":"1","name":"A"}]';
 
 /** A line as this service writes it, up to a member of it. */
-const PAST = `"id":"a","version":{"series":"r","number":7,"listId":"a"},"savedAtMs":${NOW_MS},"ageMs":1,"isAgeUnknown":false,"hasNextPage":false`;
+const METADATA_START = `"id":"a","version":{"series":"r","number":7,"listId":"a"},"savedAtMs":${NOW_MS},"ageMs":1,"isAgeUnknown":false,"hasNextPage":false`;
 const EARLIER =
   '{"content":"aaaaaaaaaaaaaaaaaaaaaa","count":500,"firstAgeMs":1,"lastAgeMs":1,"filled":';
-const around = (start: string, shape: Shape, end: string): Shape => ({
+const wrap = (start: string, shape: Shape, end: string): Shape => ({
   name: `${start.slice(-12)} ${shape.name}`,
   text: (length) => start + shape.text(Math.max(2, length - start.length - end.length)) + end,
 });
@@ -60,31 +60,35 @@ const VALUES: readonly Shape[] = [
   listOf(() => '-1.5e-300', 'long numbers'),
   listOf(() => '""', 'empty texts'),
   listOf(() => '"\\u0041"', 'escapes'),
-  { name: 'nested', text: (length) => '['.repeat(length / 2) + ']'.repeat(length / 2) },
+  NESTED,
   objectOf((index) => `"${index}":0`, 'names'),
   objectOf((index) => `"${index}":[]`, 'names of lists'),
   objectOf(() => '"a":0', 'a name again and again'),
 ];
 /** Fields as a service without BANK_FIELDS remembers them. */
 const FILLED = objectOf((index) => `"field${index}":[1000000,0,0,0,0]`, 'fields');
-const PASTS: readonly Shape[] = [
+const METADATA: readonly Shape[] = [
   ...VALUES,
   ...['decisions', 'memory', 'other', 'id'].flatMap((name) =>
-    VALUES.map((value) => around(`{${PAST},"${name}":`, value, '}')),
+    VALUES.map((value) => wrap(`{${METADATA_START},"${name}":`, value, '}')),
   ),
-  around(
-    `{${PAST},"decisions":[],"memory":`,
+  wrap(
+    `{${METADATA_START},"decisions":[],"memory":`,
     listOf(() => `${EARLIER}{}}`, 'earlier lists'),
     '}',
   ),
-  around(
-    `{${PAST},"decisions":[],"memory":[${EARLIER}`,
+  wrap(
+    `{${METADATA_START},"decisions":[],"memory":[${EARLIER}`,
     objectOf((index) => `"${index}":[1]`, 'fields'),
     '}]}',
   ),
 ];
-/** A list with many fields has the longest past. */
-const PLAIN_PAST = around(`{${PAST},"decisions":[],"memory":[${EARLIER}`, FILLED, '}]}');
+/** A list with many fields has the longest metadata. */
+const PLAIN_METADATA = wrap(
+  `{${METADATA_START},"decisions":[],"memory":[${EARLIER}`,
+  FILLED,
+  '}]}',
+);
 
 /** What Redis holds, given to the service by a client that has no server. */
 const redisWith = (
@@ -116,7 +120,7 @@ const redisWith = (
   return (text) => {
     held = [];
     const given = values(text).map(
-      (value) => value && Buffer.from(value).subarray(0, MAX_TOKEN_BYTES),
+      (value) => value && Buffer.from(value).subarray(0, COMPARED_BYTES),
     );
     return () => {
       held = given.map((value) => value || undefined);
@@ -126,12 +130,10 @@ const redisWith = (
   };
 };
 
-/** As much of each the service reads. */
-const MAX_TOKEN_BYTES = 1_024;
 const LEASE = `"id":"a","owner":"b","heldUntilMs":${NOW_MS + 1_000},"isLoading":true`;
 const LEASES: readonly Shape[] = [
   ...VALUES,
-  ...VALUES.map((value) => around(`{${LEASE},"failure":`, value, '}')),
+  ...VALUES.map((value) => wrap(`{${LEASE},"failure":`, value, '}')),
 ];
 
 export const STORED_PLACES: readonly TextPlace[] = [
@@ -156,22 +158,16 @@ export const STORED_PLACES: readonly TextPlace[] = [
     reader: (text) => open(saved(text, '{}')),
   },
   {
-    name: 'a saved list: its past',
+    name: 'a saved list: its metadata',
     longest: 64_000,
-    plain: PLAIN_PAST,
-    shapes: [...PASTS, ...SHAPES],
+    plain: PLAIN_METADATA,
+    shapes: [...METADATA, ...SHAPES],
     reader: (text) => open(saved(BANKS, text)),
   },
   {
     name: 'Redis: the head',
-    longest: 1_024,
-    shapes: [
-      ...SHAPES,
-      startingWith(
-        'a:',
-        NUMBERED(() => '1', 'digits'),
-      ),
-    ],
+    longest: COMPARED_BYTES,
+    shapes: [...SHAPES, startingWith('a:', repeat('1'))],
     reader: redisWith((text) => [text, undefined]),
   },
   {
@@ -190,13 +186,7 @@ export const STORED_PLACES: readonly TextPlace[] = [
   {
     name: 'Redis: an error',
     longest: 64_000,
-    shapes: [
-      ...SHAPES,
-      ...["'", "'a", 'A', "'|command "].map((unit): Shape => ({
-        name: `${unit} repeated`,
-        text: (length) => unit.repeat(length / unit.length),
-      })),
-    ],
+    shapes: [...SHAPES, ...["'", "'a", 'A', "'|command "].map((unit) => repeat(unit))],
     reader: (text) => {
       const error = new Error(text);
       return () => [replyCodeOf(error), deniedTo(error)];

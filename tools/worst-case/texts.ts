@@ -11,7 +11,7 @@ import { PROVIDER_PLACES } from './provider-texts.ts';
 import type { Result } from './report.ts';
 import { SHAPES, type Shape } from './shapes.ts';
 import { STORED_PLACES } from './stored-texts.ts';
-import { measureTextPlace, quietly, type TextPlace } from './text-place.ts';
+import { measureTextPlace, ignoringErrors, type TextPlace } from './text-place.ts';
 
 // Every place where a text enters that is not a request.
 
@@ -47,16 +47,23 @@ const WRITTEN_PLACES: readonly TextPlace[] = [
       name: `a line of the log, with a secret of ${secret.length} characters`,
       longest: 100_000,
       shapes: SHAPES,
-      reader: quietly(redaction(secret)),
+      isOfClients: true,
+      reader: ignoringErrors(redaction(secret)),
     }),
   ),
   {
     name: 'a line for a terminal',
     longest: 100_000,
     shapes: SHAPES,
-    reader: quietly(printable),
+    reader: ignoringErrors(printable),
   },
-  { name: 'dates of clients', longest: 15_500, shapes: SHAPES, reader: quietly(parseHttpDate) },
+  {
+    name: 'dates of clients',
+    longest: 15_500,
+    shapes: SHAPES,
+    isOfClients: true,
+    reader: ignoringErrors(parseHttpDate),
+  },
 ];
 
 /** Measures every place that is wanted. */
@@ -78,7 +85,7 @@ export const measureTexts = async (
         longest: 10_000,
         plain: PLAIN_QUERY,
         shapes: SHAPES,
-        reader: quietly(search),
+        reader: ignoringErrors(search),
       },
     ];
     const results: Result[] = [];
