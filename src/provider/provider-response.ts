@@ -74,11 +74,16 @@ const readBody = async (
       yield chunk;
     }
   };
+  const source = received.body;
   const collect = async (decoded: AsyncIterable<Buffer>): Promise<void> => {
     for await (const chunk of decoded) {
       chunk.copy(body, bytes);
       bytes += chunk.length;
-      if (bytes > maxBytes) return;
+      if (bytes > maxBytes) {
+        // Otherwise the next bytes are waited for: the decoder has asked for them.
+        source.destroy();
+        return;
+      }
       chunks += 1;
       // Buffered chunks are iterated without a pause; in pieces of one byte that would take half a
       // second.
@@ -87,7 +92,6 @@ const readBody = async (
     }
   };
   const isTooLarge = (): boolean => Math.max(bytes, compressedBytes) > maxBytes;
-  const source = received.body;
   try {
     await (decoder
       ? pipeline(source, limitCompressed, decoder, collect, { signal })

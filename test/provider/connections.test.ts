@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createTcpServer, type Server as TcpServer, type Socket } from 'node:net';
 import { createSecureContext } from 'node:tls';
+import { createGzip } from 'node:zlib';
 import { LoadError } from '../../src/banks/load-error.ts';
 import { parseConfig, type Config } from '../../src/config/config.ts';
 import {
@@ -168,6 +169,23 @@ test('a decoder that reads without end and gives nothing is stopped at the limit
     kind: 'too_large',
     message: 'the response has more than 307200 bytes',
   });
+  await eventually(isAllClosed);
+});
+
+test('a body is not read any further once it is too large, in whatever few bytes it came', async () => {
+  answer = (_req, res) => {
+    res.writeHead(200, { 'Content-Encoding': 'gzip', 'Content-Type': 'application/json' });
+    const gzip = createGzip();
+    gzip.pipe(res);
+    // It never ends.
+    gzip.write(`[${' '.repeat(400_000)}`);
+    gzip.flush();
+  };
+  const { load } = createLoads(
+    { PROVIDER_ACCESS_TOKEN: 'token', PROVIDER_MAX_BODY: '300kb' },
+    false,
+  );
+  await expect(load()).rejects.toMatchObject({ kind: 'too_large' });
   await eventually(isAllClosed);
 });
 
