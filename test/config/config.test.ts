@@ -303,6 +303,8 @@ test.each<[env: EnvironmentVariables, ...problems: string[]]>([
     'BANK_REQUIRED_FIELDS: names b, c, which',
   ],
   [{ BANK_REQUIRED_FIELDS: 'b' }],
+  [{ BANK_FIELDS: 'a:c', BANK_REQUIRED_FIELDS: 'a' }],
+  [{ BANK_FIELDS: 'a:c', BANK_REQUIRED_FIELDS: 'c' }, 'BANK_REQUIRED_FIELDS: names c, which'],
   [{ https_proxy: 'x y' }, 'https_proxy: is not the address'],
   [
     { CORS_ORIGINS: 'https://a.example, *' },

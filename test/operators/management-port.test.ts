@@ -114,10 +114,15 @@ test('a list that the guard refuses is taken when an operator names its reasons,
     ),
   });
   expect(await bankCount()).toBe(513);
-  expect(await refresh(200, '?accept=shrunk,drifted')).toMatchObject({
-    outcome: 'changed',
-    count: 200,
-  });
+  const accepted = await supertest(rig.managementUrl)
+    .post('/refresh?accept=shrunk,drifted')
+    .set('Authorization', `Bearer ${TOKEN}`)
+    .set('X-Request-Id', 'not valid')
+    .expect(200);
+  expect(accepted.body).toMatchObject({ outcome: 'changed', count: 200 });
+  expect(rig.service.list.status().cached?.decisions[0]?.requestId).toBe(
+    accepted.headers['x-request-id'],
+  );
   expect(await bankCount()).toBe(200);
   // Told once, and not with each renewal after it.
   await nextLoad(rig);
@@ -244,8 +249,8 @@ test('a page of another origin cannot refresh the list; one of this origin can, 
   expect(await refusals('cross_origin')).toBe(6);
 });
 
-test('a page of another origin gets no permission to read anything', async () => {
-  await start();
+test('a page of another origin gets no permission to read anything, also where it may read the list', async () => {
+  await start({ CORS_ORIGINS: 'https://evil.example.net' });
   for (const path of ['/', '/metrics', '/healthz', '/status-page.js']) {
     const request = supertest(rig.managementUrl)
       .get(path)

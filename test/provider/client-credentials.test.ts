@@ -156,6 +156,18 @@ test('a renewal that hangs makes nobody wait', async () => {
   await eventually(() => events.at(-1) === 'token-renewal-failed');
 });
 
+test('a renewal that an operator asks for is a request of its own, after one that is under way', async () => {
+  let finish: (() => void) | undefined;
+  answer = (req, res) => void (finish = () => grant('token-1')(req, res));
+  const first = accessToken.current();
+  await eventually(() => finish !== undefined);
+  const renewed = accessToken.renew();
+  answer = grant('token-2');
+  finish?.();
+  await renewed;
+  expect([await first, await accessToken.current(), calls]).toEqual(['token-1', 'token-2', 2]);
+});
+
 test('the lifetime of a token counts from before the request for it, and then it is not used any more', async () => {
   answer = (req, res) => {
     clock.skip(10_000);

@@ -237,6 +237,13 @@ describe('the runbook: write, refresh, 200, revoke', () => {
     expect(again.secretFiles).toEqual(body.secretFiles);
   });
 
+  test('a file that cannot be used is not among those that were verified', async () => {
+    await start('PROVIDER_ACCESS_TOKEN_FILE', KINDS['PROVIDER_ACCESS_TOKEN_FILE']!);
+    await writeFile(file(), '');
+    const { body } = await refresh().expect(502);
+    expect([body.code, body.secretFiles]).toEqual(['secrets_not_renewed', {}]);
+  });
+
   test('a token that the provider does not accept is no success', async () => {
     await start('PROVIDER_ACCESS_TOKEN_FILE', KINDS['PROVIDER_ACCESS_TOKEN_FILE']!);
     await writeFile(file(), 'another-token-that-is-wrong');

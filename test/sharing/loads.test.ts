@@ -275,13 +275,41 @@ describeWithRedis('with a real Redis', () => {
     // The message of it arrives, and what Redis has is asked for before the list can be written.
     await eventually(connection.isHolding);
     answer?.();
-    for (let exchange = 0; exchange < 1_000; exchange += 1) await redis.command('PING');
+    for (let exchange = 0; exchange < 100; exchange += 1) await redis.command('PING');
     connection.release();
     expect(await refreshed).toBeUndefined();
     await eventually(() => countIn(two) === 500);
     const late = await start({ env });
     for (const rig of [one, two, late])
       await eventually(() => Math.round(rig.service.list.status().nextLoadInMs / MINUTE) === 10);
+  });
+
+  test('an answer to an earlier question is not written over a list that comes while it waits', async () => {
+    const connection = await connectionToCut();
+    // The first to renew its list.
+    const one = await start({ env: { CACHE_REDIS_URL: connection.url }, random: () => 0.9 });
+    await eventually(() => one.service.list.status().isShared === true);
+    const two = await start({ random: () => 0 });
+    let answer: (() => void) | undefined;
+    provider.respondWith((_req, res) => {
+      provider.respondWith(undefined);
+      answer = () => {
+        res.setHeader('content-type', 'application/json');
+        res.end(JSON.stringify(makeBanks(500)));
+      };
+    });
+    await advanceToLoad(one);
+    await eventually(() => answer !== undefined);
+    connection.hold();
+    provider.setBanks(makeBanks(501));
+    expect(await two.service.list.refresh()).toBeUndefined();
+    // The message of it arrives, and what Redis has is asked for before the answer can be written.
+    await eventually(connection.isHolding);
+    answer?.();
+    for (let exchange = 0; exchange < 100; exchange += 1) await redis.command('PING');
+    connection.release();
+    await pass(5, one, two);
+    expect([countIn(one), countIn(two)]).toEqual([501, 501]);
   });
 
   test('a Retry-After that comes while Redis is away holds for all once it is back', async () => {

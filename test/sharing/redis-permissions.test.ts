@@ -25,6 +25,8 @@ const startWith = async (rules: string) => {
   return {
     rig,
     allow,
+    connections: async (): Promise<number> =>
+      ((await redis.command('CLIENT LIST')).match(/ user=app /g) ?? []).length,
     lines: () => rig.messages().filter((text) => text.startsWith('CACHE_REDIS')),
     /** Lets the service connect three times more, and poll as often. */
     tryAgain: async (): Promise<void> => {
@@ -44,10 +46,13 @@ describeWithRedis('a user of Redis without a permission', () => {
   test.each(['PUBLISH', 'EVAL', 'SUBSCRIBE', 'GETRANGE', 'SET', 'TIME'])(
     'to use %s is reported in one line, however often the service connects and polls',
     async (command) => {
-      const { lines, tryAgain, rig } = await startWith(`+@all -${command.toLowerCase()}`);
+      const { lines, tryAgain, connections, rig } = await startWith(
+        `+@all -${command.toLowerCase()}`,
+      );
       await waitUntil('a line about Redis', lines, ({ length }) => length > 0);
       await tryAgain();
       expect(lines()).toEqual([deniedTo(command)]);
+      expect(await connections()).toBeLessThan(2);
       expect(rig.service.list.status().cached?.count).toBe(513);
       expect(rig.log()).not.toContain(PASSWORD);
     },

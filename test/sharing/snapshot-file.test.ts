@@ -127,24 +127,30 @@ describe('a wall clock that is corrected takes no list from a later restart:', (
     });
   });
 
-  test('one that was behind when the list was saved, a minute after the correction', async () => {
-    const { clock, correct } = wrongClock(-30 * DAY_MS);
-    const loaded = await openRig({ provider, clock, env: { CACHE_SNAPSHOT_FILE: path } });
-    // It has been saved, and is checked each minute.
-    await eventually(() => clock.waits().includes(60_000));
-    const savedWrong = readFileSync(path, 'utf8');
-    clock.advance(60_000);
-    expect(clock.waits()).toContain(60_000);
-    correct();
-    clock.advance(60_000);
-    await eventually(() => readFileSync(path, 'utf8') !== savedWrong);
-    await loaded.close();
-    const rig = await startDown({ startedLaterByMs: 2 * 3_600_000 });
-    await supertest(rig.url).get('/banks').expect(200);
-    expect((await supertest(rig.url).get('/healthz')).body).toMatchObject({
-      list: { ageSeconds: 7_200 },
-    });
-  });
+  test.each([
+    ['behind', -30 * DAY_MS],
+    ['ahead', 30 * DAY_MS],
+  ])(
+    'one that was %s when the list was saved, a minute after the correction',
+    async (_, errorMs) => {
+      const { clock, correct } = wrongClock(errorMs);
+      const loaded = await openRig({ provider, clock, env: { CACHE_SNAPSHOT_FILE: path } });
+      // It has been saved, and is checked each minute.
+      await eventually(() => clock.waits().includes(60_000));
+      const savedWrong = readFileSync(path, 'utf8');
+      clock.advance(60_000);
+      expect(clock.waits()).toContain(60_000);
+      correct();
+      clock.advance(60_000);
+      await eventually(() => readFileSync(path, 'utf8') !== savedWrong);
+      await loaded.close();
+      const rig = await startDown({ startedLaterByMs: 2 * 3_600_000 });
+      await supertest(rig.url).get('/banks').expect(200);
+      expect((await supertest(rig.url).get('/healthz')).body).toMatchObject({
+        list: { ageSeconds: 7_200 },
+      });
+    },
+  );
 });
 
 test('a restart remembers how large the lists were that had hundreds of fields', async () => {

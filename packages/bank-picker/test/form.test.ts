@@ -300,6 +300,23 @@ describeInBrowser('the bank picker, as a field of a form', () => {
     expect(await loadsAfter('')).toBe(0);
   });
 
+  test('an address that is set while another one is loading is the only one that counts', async () => {
+    await stage.start({ before: (emulator) => emulator.behave('hang') });
+    await open(`<form><bank-picker src="${stage.rig.url}/banks"></bank-picker></form>`);
+    await eventually(() => stage.listRequests.length === 1);
+    await stage.page.route('**/others', (route) =>
+      route.fulfill({
+        headers: { 'access-control-allow-origin': '*' },
+        json: [{ code: '001', ispb: '00000000', name: 'BCO DO BRASIL S.A.' }],
+      }),
+    );
+    await stage.ask(`void (globalThis.seen = [],
+      ['load', 'error'].forEach((type) => picker.addEventListener(type, () => seen.push(type))),
+      picker.src = '${stage.rig.url}/others')`);
+    await stage.settled('loaded');
+    expect(await stage.page.evaluate('seen')).toEqual(['load']);
+  });
+
   test('it leaves nothing running when it is removed, and works again when it is put back', async () => {
     await stage.start({ before: (emulator) => emulator.behave('hang') });
     await open(`<form><bank-picker src="${stage.rig.url}/banks"></bank-picker></form>`);
