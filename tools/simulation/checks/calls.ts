@@ -202,6 +202,8 @@ export const retryAfterIsObeyed: Check = function* (timeline) {
         const isKnown =
           call.process === process ||
           (isShared &&
+            // Its claim may come to Redis just before the failure.
+            call.askedAtMs > endedAtMs + SECOND &&
             timeline.isConnected(call.process, Math.max(sinceMs, readyAtMs), toldAtMs) &&
             // One that sleeps while it starts gives up waiting for Redis.
             !timeline.troubled(['sleep'], call.process.index, startedAtMs, readyAtMs) &&
