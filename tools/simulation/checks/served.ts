@@ -309,16 +309,19 @@ export const aCorrectedClockTakesNoListAway: Check = function* (timeline) {
     const last = earlier.findLast((other) => timeline.servingsOf(other).some(({ list }) => list));
     const saved = last && timeline.servingsOf(last).findLast(({ list }) => list);
     if (!last || !saved?.list || saved.fromMs > last.endedAtMs - SAVED_MS) continue;
+    // One that was restored is written back as it was read: which clock was right, nobody knows.
+    const { list } = saved;
+    if (!timeline.callsOf(last).some((call) => call.list === list)) continue;
     const isClockKept = (fromMs: number, untilMs: number): boolean =>
       !timeline.troubled(['clock'], index, fromMs, untilMs);
     if (!isClockKept(last.endedAtMs - SAVED_MS, last.endedAtMs - 1)) continue;
     if (!isClockKept(startedAtMs, readyAtMs)) continue;
     if (endErrorMs(last) < startErrorMs(process) - SECOND) continue;
     if (timeline.troubled(['disk', 'sleep'], index, saved.fromMs - SECOND, readyAtMs)) continue;
-    const askedAtMs = timeline.askedMsOf(last, saved.list, readyAtMs);
+    const askedAtMs = timeline.askedMsOf(last, list, readyAtMs);
     if (askedAtMs + lifeMs(process) < readyAtMs + 5 * SECOND) continue;
     if (!timeline.listAt(process, readyAtMs))
-      yield [readyAtMs, process, `has saved ${nameOf(saved.list)}, and has nothing to serve`];
+      yield [readyAtMs, process, `has saved ${nameOf(list)}, and has nothing to serve`];
   }
 };
 
