@@ -2,6 +2,7 @@ import { beforeEach, expect, test } from '@jest/globals';
 import type { Emulator } from '../../emulator/emulator.ts';
 import { makeBanks } from '../helpers/banks.ts';
 import { emulate } from '../helpers/emulate.ts';
+import { holdBack } from '../helpers/hold-back.ts';
 import { createManualClock, type ManualClock } from '../helpers/manual-clock.ts';
 import { describeWithRedis, redisOfTest, type RedisServer } from '../helpers/redis-server.ts';
 import {
@@ -36,17 +37,6 @@ const start = (options?: RigOptions): Promise<Rig> => startLoadedRig(optionsOf(o
 /** With a clock of its own, which stands still: the replica hangs. */
 const alone = (): RigOptions => ({ clock: createManualClock() });
 
-/** The next answer of the provider has this status, and is sent when the test says so. */
-const holdBack = (status: number, body?: unknown) => {
-  let send: (() => void) | undefined;
-  provider.respondWith((_req, res) => {
-    provider.respondWith(undefined);
-    send = () =>
-      void res.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
-  });
-  return { isAsked: (): boolean => send !== undefined, send: (): void => send?.() };
-};
-
 describeWithRedis('with a real Redis', () => {
   beforeEach(async () => {
     redis = await redisOfTest();
@@ -74,7 +64,7 @@ describeWithRedis('with a real Redis', () => {
   });
 
   test('a request that waited for a failed load gets the time of the next one', async () => {
-    const answer = holdBack(503);
+    const answer = holdBack(provider, { status: 503 });
     const { list } = (await startRig(optionsOf())).service;
     await eventually(answer.isAsked);
     const retryInMs = list.waitUntilServed().catch(list.retryInMs);
@@ -89,7 +79,7 @@ describeWithRedis('with a real Redis', () => {
     await eventually(() => one.service.list.status().isShared === true);
     // Hears of no failure while it loads.
     const two = await start({ env, isDeaf: true });
-    const answer = holdBack(503);
+    const answer = holdBack(provider, { status: 503 });
     const refreshed = two.service.list.refresh();
     await eventually(answer.isAsked);
     await provider.behave('rate-limited', { retryAfter: '600' });
@@ -124,7 +114,7 @@ describeWithRedis('with a real Redis', () => {
     'with CACHE_TTL=%s a Retry-After of 10 minutes that comes just before the first list leaves the provider alone for %s minutes',
     async (ttl, minutes) => {
       const env = { CACHE_TTL: ttl };
-      const answer = holdBack(200, makeBanks(3));
+      const answer = holdBack(provider, { body: makeBanks(3) });
       const one = await startRig(optionsOf({ env }));
       await eventually(answer.isAsked);
       await provider.behave('rate-limited', { retryAfter: '600' });

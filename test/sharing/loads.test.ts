@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import type { EnvironmentVariables } from '../../src/config/reader.ts';
 import { makeBanks } from '../helpers/banks.ts';
+import { holdBack } from '../helpers/hold-back.ts';
 import { createManualClock } from '../helpers/manual-clock.ts';
 import { describeWithRedis } from '../helpers/redis-server.ts';
 import {
@@ -259,22 +260,15 @@ describeWithRedis('with a real Redis', () => {
     const one = await start({ env: { ...env, CACHE_REDIS_URL: connection.url } });
     await eventually(() => one.service.list.status().isShared === true);
     const two = await start({ env });
-    let answer: (() => void) | undefined;
-    provider.respondWith((_req, res) => {
-      provider.respondWith(undefined);
-      answer = () => {
-        res.setHeader('content-type', 'application/json');
-        res.end(JSON.stringify(makeBanks(500)));
-      };
-    });
+    const answer = holdBack(provider, { body: makeBanks(500) });
     const refreshed = one.service.list.refresh();
-    await eventually(() => answer !== undefined);
+    await eventually(answer.isAsked);
     connection.hold();
     await provider.behave('rate-limited', { retryAfter: '600' });
     expect(await two.service.list.refresh()).toMatchObject({ kind: 'rate_limited' });
     // The message of it arrives, and what Redis has is asked for before the list can be written.
     await eventually(connection.isHolding);
-    answer?.();
+    answer.send();
     for (let exchange = 0; exchange < 100; exchange += 1) await redis.command('PING');
     connection.release();
     expect(await refreshed).toBeUndefined();
@@ -290,22 +284,15 @@ describeWithRedis('with a real Redis', () => {
     const one = await start({ env: { CACHE_REDIS_URL: connection.url }, random: () => 0.9 });
     await eventually(() => one.service.list.status().isShared === true);
     const two = await start({ random: () => 0 });
-    let answer: (() => void) | undefined;
-    provider.respondWith((_req, res) => {
-      provider.respondWith(undefined);
-      answer = () => {
-        res.setHeader('content-type', 'application/json');
-        res.end(JSON.stringify(makeBanks(500)));
-      };
-    });
+    const answer = holdBack(provider, { body: makeBanks(500) });
     await advanceToLoad(one);
-    await eventually(() => answer !== undefined);
+    await eventually(answer.isAsked);
     connection.hold();
     provider.setBanks(makeBanks(501));
     expect(await two.service.list.refresh()).toBeUndefined();
     // The message of it arrives, and what Redis has is asked for before the answer can be written.
     await eventually(connection.isHolding);
-    answer?.();
+    answer.send();
     for (let exchange = 0; exchange < 100; exchange += 1) await redis.command('PING');
     connection.release();
     await pass(5, one, two);
@@ -349,16 +336,12 @@ describeWithRedis('with a real Redis', () => {
     await eventually(() => one.service.list.status().isShared === true);
     const connection = await connectionToCut();
     const two = await start({ env: { ...env, CACHE_REDIS_URL: connection.url } });
-    let answer: (() => void) | undefined;
-    provider.respondWith((_req, res) => {
-      provider.respondWith(undefined);
-      answer = () => void res.writeHead(429, { 'retry-after': '600' }).end();
-    });
+    const answer = holdBack(provider, { status: 429, headers: { 'retry-after': '600' } });
     const refreshed = two.service.list.refresh();
-    await eventually(() => answer !== undefined);
+    await eventually(answer.isAsked);
     connection.hold();
     expect(await one.service.list.refresh()).toBeUndefined();
-    answer?.();
+    answer.send();
     await eventually(() => two.service.list.status().failure?.kind === 'rate_limited');
     connection.release();
     expect(await refreshed).toMatchObject({ kind: 'rate_limited' });
@@ -535,20 +518,19 @@ describeWithRedis('with a real Redis', () => {
   });
 
   test.each([
-    [503, ''],
-    [200, JSON.stringify(makeBanks(1))],
+    [503, undefined],
+    [200, makeBanks(1)],
   ])(
     'requests that wait are answered at once (%i), also while Redis does not answer',
     async (status, body) => {
       const front = await connectionToCut();
-      let answer: (() => void) | undefined;
-      provider.respondWith((_req, res) => (answer = () => res.writeHead(status).end(body)));
+      const answer = holdBack(provider, { status, body });
       const env = envOf({ CACHE_REDIS_URL: front.url });
       const rig = await startRig({ provider, clock, storeClock: clock, env });
       const response = fetch(`${rig.url}/banks`);
-      await eventually(() => answer !== undefined);
+      await eventually(answer.isAsked);
       front.hold();
-      answer?.();
+      answer.send();
       expect((await response).status).toBe(status);
       expect(rig.messages().filter((message) => message.startsWith('CACHE_REDIS_URL'))).toEqual([
         'CACHE_REDIS_URL: no saved list yet',

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import supertest from 'supertest';
 import { makeBanks } from '../helpers/banks.ts';
+import { holdBack } from '../helpers/hold-back.ts';
 import { describeWithRedis } from '../helpers/redis-server.ts';
 import {
   redis,
@@ -290,18 +291,12 @@ describeWithRedis('with a real Redis', () => {
 
   test('a list goes on with a decision that Redis confirms while it is loaded', async () => {
     const { again, two, connection } = await restartedBeforeTheSnapshot();
-    let answer: (() => void) | undefined;
-    provider.respondWith((_req, res) => {
-      answer = () => {
-        res.setHeader('content-type', 'application/json');
-        res.end(JSON.stringify(makeBanks(60)));
-      };
-    });
+    const answer = holdBack(provider, { body: makeBanks(60) });
     const refreshed = again.service.list.refresh();
-    await eventually(() => answer !== undefined);
+    await eventually(answer.isAsked);
     connection.mend();
     await eventually(() => again.service.list.status().isShared === true);
-    answer?.();
+    answer.send();
     expect(await refreshed).toBeUndefined();
     await eventually(() => countIn(two) === 60);
     for (const rig of [again, two])

@@ -2,6 +2,7 @@ import { beforeEach, expect, test } from '@jest/globals';
 import type { Emulator } from '../../emulator/emulator.ts';
 import { makeBanks } from '../helpers/banks.ts';
 import { emulate } from '../helpers/emulate.ts';
+import { holdBack } from '../helpers/hold-back.ts';
 import { createManualClock } from '../helpers/manual-clock.ts';
 import { describeWithRedis, redisOfTest, type RedisServer } from '../helpers/redis-server.ts';
 import {
@@ -19,17 +20,6 @@ const HOUR = 3_600_000;
 
 let redis: RedisServer;
 let provider: Emulator;
-
-/** The next answer of the provider is `banks`, and is sent when the test says so. */
-const holdBack = (banks: readonly unknown[]) => {
-  let send: (() => void) | undefined;
-  provider.respondWith((_req, res) => {
-    provider.respondWith(undefined);
-    res.setHeader('content-type', 'application/json');
-    send = () => void res.end(JSON.stringify(banks));
-  });
-  return { isAsked: (): boolean => send !== undefined, send: (): void => send?.() };
-};
 
 const countOf = ({ service }: Rig): number | undefined => service.list.status().cached?.count;
 
@@ -58,7 +48,7 @@ describeWithRedis('with a real Redis', () => {
       const other = await start();
       await eventually(() => other.service.list.status().isShared === true);
       const slow = await start({ isDeaf });
-      const earlier = holdBack(makeBanks(101));
+      const earlier = holdBack(provider, { body: makeBanks(101) });
       const refreshed = slow.service.list.refresh();
       await eventually(earlier.isAsked);
       provider.setBanks(makeBanks(102));
@@ -79,7 +69,7 @@ describeWithRedis('with a real Redis', () => {
     const slow = await startRig({ ...options, isDeaf: true });
     await eventually(() => slow.service.list.status().failure !== undefined);
     await provider.behave('healthy');
-    const earlier = holdBack(makeBanks(101));
+    const earlier = holdBack(provider, { body: makeBanks(101) });
     const refreshed = slow.service.list.refresh();
     await eventually(earlier.isAsked);
     const { list } = (await startRig(options)).service;
@@ -122,7 +112,7 @@ describeWithRedis('with a real Redis', () => {
       };
       const env = { CACHE_SNAPSHOT_FILE: '/nowhere/list' };
       const slow: Rig = await start({ isDeaf: true, files: disk, env });
-      const earlier = holdBack(makeBanks(101));
+      const earlier = holdBack(provider, { body: makeBanks(101) });
       if (isForOperator) void slow.service.list.refresh();
       else await advanceToLoad(slow);
       await eventually(earlier.isAsked);
@@ -143,14 +133,14 @@ describeWithRedis('with a real Redis', () => {
     const other = await start();
     await eventually(() => other.service.list.status().isShared === true);
     const slow = await start();
-    const earlier = holdBack(makeBanks(101));
+    const earlier = holdBack(provider, { body: makeBanks(101) });
     const refreshed = slow.service.list.refresh();
     await eventually(earlier.isAsked);
     provider.setBanks(makeBanks(102));
     expect(await other.service.list.refresh()).toBeUndefined();
     await eventually(() => countOf(slow) === 102);
     clock.advance(4_990);
-    const later = holdBack(makeBanks(103));
+    const later = holdBack(provider, { body: makeBanks(103) });
     earlier.send();
     await eventually(later.isAsked);
     clock.advance(10);
