@@ -124,6 +124,10 @@ export const run = async (
       start(surroundings, machine);
     });
   };
+  const beginOutage = (machine: Machine, forMs: number, retryAfterS?: 600): void => {
+    const outage = { behaviour: 'unavailable', retryAfterS, isForAll: true } as const;
+    perform.provider({ type: 'provider', ...outage, forMs }, machine);
+  };
   const perform: {
     readonly [T in Action['type']]: (
       action: Extract<Action, { type: T }>,
@@ -202,8 +206,7 @@ export const run = async (
       if (isAskedAfter) operate(forMs + 10, last, () => []);
     },
     'anew in an outage': ({ isAll, retryAfterS }, machine) => {
-      const outage = { behaviour: 'unavailable', retryAfterS, isForAll: true } as const;
-      perform.provider({ type: 'provider', ...outage, forMs: 2 * setup.ttlMs }, machine);
+      beginOutage(machine, 2 * setup.ttlMs, retryAfterS);
       world.later(1.3 * setup.ttlMs, director, 'all is stale', () => {
         if (isHealed) return;
         if (!isAll) perform['redis emptied']({ type: 'redis emptied' }, machine);
@@ -228,9 +231,7 @@ export const run = async (
     'clock corrected': ({ wrongByMs, isSetByStarts }, machine) => {
       if (!('errorMs' in machine.wall)) return;
       const { errorMs } = machine.wall;
-      const forMs = 4 * CLOCK_IS_KEPT_MS;
-      const outage = { behaviour: 'unavailable', retryAfterS: undefined, isForAll: true } as const;
-      perform.provider({ type: 'provider', ...outage, forMs }, machine);
+      beginOutage(machine, 4 * CLOCK_IS_KEPT_MS);
       [errorMs + wrongByMs, errorMs].forEach((to, index) =>
         world.later(index * CLOCK_IS_KEPT_MS, director, 'a clock is set', () => {
           if (isHealed) return;

@@ -1,4 +1,5 @@
 import { OVERRIDABLE } from '../../../src/banks/guard/guard.ts';
+import { FIELDS } from '../bank-lists.ts';
 import type { Process } from '../history.ts';
 import {
   lastAskedMs,
@@ -62,7 +63,7 @@ export const allServeTheSame: Check = function* (timeline) {
 
 export const noListIsWrittenOverOneThatItsWriterDidNotKnow: Check = function* (timeline) {
   if (!timeline.everyAnswerDiffers) return;
-  for (const fields of new Set(timeline.processes.map((process) => process.fields))) {
+  for (const fields of FIELDS) {
     const writes = timeline.writes.filter(({ call }) => call.process.fields === fields);
     for (const [index, { atMs, call }] of writes.entries()) {
       const before = writes[index - 1];
