@@ -330,6 +330,42 @@ describeWithRedis('with a real Redis', () => {
     expect(provider.listCalls()).toBe(calls);
   });
 
+  test('a Retry-After still holds after Redis has lost everything, and the replica with the last failure is gone', async () => {
+    const env = { CACHE_TTL: '30s' };
+    const [one, two] = [await start({ env }), await start({ env })];
+    await provider.behave('rate-limited', { retryAfter: '600' });
+    expect(await one.service.list.refresh()).toMatchObject({ kind: 'rate_limited' });
+    await provider.behave('unavailable');
+    expect(await two.service.list.refresh()).toMatchObject({ kind: 'unavailable' });
+    await eventually(() => one.service.list.status().failure?.kind === 'unavailable');
+    await stopAtOnce(two);
+    const calls = provider.listCalls();
+    const lease = `${await namesOfValues()}:lease`;
+    await redis.command('FLUSHALL');
+    await pass(5, one);
+    await eventually(async () => (await redis.command(`EXISTS ${lease}`)) === ':1\r\n');
+    const three = await start({ env });
+    await eventually(() => three.service.list.status().failure?.kind === 'unavailable');
+    expect(Math.round((await plannedInMs(three)) / 1_000)).toBe(595);
+    expect(provider.listCalls()).toBe(calls);
+  });
+
+  test('a Retry-After that comes while Redis is away is not lost by a failure of another replica', async () => {
+    const env = { CACHE_TTL: '30s' };
+    const one = await start({ env });
+    await eventually(() => one.service.list.status().isShared === true);
+    const connection = await connectionToCut();
+    const two = await start({ env: { ...env, CACHE_REDIS_URL: connection.url } });
+    connection.cut();
+    await provider.behave('rate-limited', { retryAfter: '600' });
+    expect(await two.service.list.refresh()).toMatchObject({ kind: 'rate_limited' });
+    await provider.behave('unavailable');
+    expect(await one.service.list.refresh()).toMatchObject({ kind: 'unavailable' });
+    connection.mend();
+    await eventually(() => one.service.list.status().failure?.kind === 'rate_limited');
+    expect(Math.round((await plannedInMs(one)) / 1_000)).toBe(600);
+  });
+
   test('a Retry-After that comes after the list of another replica was written makes nobody fail', async () => {
     const env = { CACHE_TTL: '30s' };
     const one = await start({ env });

@@ -32,8 +32,8 @@ export const createOtherReplicas = (options: OtherReplicasOptions) => {
   const { cache, failures } = keeper;
   /** The newest lease of another replica, and when it was first seen. */
   let seen: { readonly id: string; readonly atMs: MonotonicMs } | undefined;
-  /** The last failure of this replica, and when it came. */
-  let own: OwnFailure | undefined;
+  /** The newest failure of the provider that this replica knows, its own or another one's. */
+  let known: KnownFailure | undefined;
 
   /** A list has come since, or another one than the failed load was to replace is fresh. */
   const isOutdated = ({ attempts, listId }: SharedFailure): boolean =>
@@ -76,27 +76,41 @@ export const createOtherReplicas = (options: OtherReplicasOptions) => {
   ): void => retryAfter.add({ retryAfterMs, receivedAtMs, spreadMs, cause });
 
   /** Writes the failure, with the time of the next attempt, for the others. */
-  const write = async (written: OwnFailure, { attempts, sinceMs }: FailingLoads): Promise<void> => {
+  const write = async (
+    written: KnownFailure,
+    { attempts, sinceMs }: FailingLoads,
+    leastRetryAfterMs: number,
+  ): Promise<void> => {
     const { id, failure, atMs } = written;
     const waitMs = boundedRetryAfterMs(failure.retryAfterMs ?? 0, ttlMs, Infinity);
+    const leftMs = waitMs - (clock.monotonicMs() - atMs);
     const shared: NewFailure = {
       id,
       kind: failure.kind,
       attempts,
       failingSinceMs: monotonic(clock.monotonicMs() - Math.max(0, clock.wallMs() - sinceMs)),
-      retryAfterMs: Math.max(0, Math.round(waitMs - (clock.monotonicMs() - atMs))),
+      retryAfterMs: Math.round(Math.max(leftMs, leastRetryAfterMs)),
     };
     const dueInMs = Math.max(0, nextLoad.dueInMs() - fleet.handoverMs);
     const { isDone, replaced } = await fleet.shareFailure(shared, dueInMs);
-    if (own === written) own = { ...written, isShared: isDone };
+    if (known === written) known = { ...written, isShared: isDone };
     if (replaced) obey(replaced, causeOf(replaced), fleet.handoverMs);
   };
 
-  /** Writes the last failure, unless another one or a success has followed it. */
-  const writeIfCurrent = async (): Promise<void> => {
-    const { failure, failing } = failures.current();
-    if (own && failing && own.failure === failure) await write(own, failing);
-    else own = undefined;
+  /**
+   * Writes the known failure, unless a success has followed it.
+   * @param leastRetryAfterMs what is left of an earlier `Retry-After`, in milliseconds
+   */
+  const writeKnown = async (leastRetryAfterMs: number): Promise<void> => {
+    const { failing } = failures.current();
+    if (known && failing) await write(known, failing, leastRetryAfterMs);
+    else known = undefined;
+  };
+
+  /** The failure of another replica takes the place of the known one, unless that must be written. */
+  const note = ({ id }: SharedFailure, failure: LoadError): void => {
+    const mustBeWritten = known && !known.isShared && retryAfter.leftMs() > 0;
+    if (!mustBeWritten) known = { id, failure, atMs: clock.monotonicMs(), isShared: true };
   };
 
   return {
@@ -115,8 +129,10 @@ export const createOtherReplicas = (options: OtherReplicasOptions) => {
       const cause = causeOf(failure);
       // So that the replicas do not make their next attempts at the same time.
       const spreadMs = random() * fleet.handoverMs;
+      const isToAdopt = !isOutdated(failure);
+      if (isToAdopt) note(failure, cause);
       obey(failure, cause, spreadMs);
-      if (!isOutdated(failure)) adopt(failure, lease, cause, spreadMs);
+      if (isToAdopt) adopt(failure, lease, cause, spreadMs);
     },
     /**
      * Milliseconds for which to wait for another replica that is loading now. One that waits after
@@ -134,29 +150,32 @@ export const createOtherReplicas = (options: OtherReplicasOptions) => {
      */
     share: async (failure: LoadError): Promise<void> => {
       if (failure.isLocal) {
+        known = undefined;
         await fleet.release();
         return;
       }
       const id = randomUUID();
       failures.noteSeen(id);
-      own = { id, failure, atMs: clock.monotonicMs(), isShared: false };
-      await writeIfCurrent();
+      known = { id, failure, atMs: clock.monotonicMs(), isShared: false };
+      await writeKnown(0);
     },
     /**
-     * To be called after each look at the shared store. Writes the failure again where it came
-     * while the store could not be used, or the store has lost it since.
+     * To be called after each look at the shared store. Writes the known failure where it came
+     * while the store could not be used, or where the store has lost it since: also that of another
+     * replica, which may be gone.
      */
     shareAgain: async (): Promise<void> => {
-      const isKnown = own?.isShared && fleet.lease() !== undefined;
-      if (own && !isKnown && nextLoad.dueInMs() > 0) await writeIfCurrent();
+      const isThere = known?.isShared && fleet.lease() !== undefined;
+      if (known && !isThere && nextLoad.dueInMs() > 0) await writeKnown(retryAfter.leftMs());
     },
   };
 };
 
-/** A failure of a load of this replica. */
-interface OwnFailure {
+/** A failure that counts for all replicas. */
+interface KnownFailure {
   readonly id: string;
   readonly failure: LoadError;
+  /** When this replica got to know it. */
   readonly atMs: MonotonicMs;
   /** Whether the others can read it, or need not. */
   readonly isShared: boolean;

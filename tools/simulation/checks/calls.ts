@@ -167,8 +167,8 @@ export const aFleetMakesOneCallPerTtl: Check = function* (timeline) {
 };
 
 /**
- * Whether what Redis has lost of a failure was there again when a process started: its owner writes
- * it, unless another call has followed.
+ * Whether what Redis has lost of a failure was there again when a process started: one that knows
+ * it writes it, unless another call has followed.
  */
 const isWrittenAgain = (
   timeline: Timeline,
@@ -178,7 +178,11 @@ const isWrittenAgain = (
 ): boolean =>
   startedAtMs > endedAtMs &&
   (next?.askedAtMs ?? Infinity) > readyAtMs &&
-  timeline.ranThrough(process, askedAtMs, startedAtMs) &&
+  [process, ...timeline.othersOf(process)].some(
+    (each) =>
+      timeline.ranThrough(each, askedAtMs, startedAtMs) &&
+      (each === process || timeline.isConnected(each, askedAtMs - SETTLED_MS, endedAtMs + SECOND)),
+  ) &&
   !timeline.troubled(['redis'], 'all', askedAtMs - SETTLED_MS, readyAtMs) &&
   !timeline.troubled(['silent redis'], 'all', startedAtMs - SETTLED_MS, readyAtMs);
 
