@@ -93,6 +93,8 @@ test('the list is exposed as it is at the moment of the scrape', async () => {
     banks_list_last_large_change_timestamp_seconds: changedAt,
     'banks_list_field_filled_share{field="name"}': 413 / 513,
   });
+  await nextLoad(rig);
+  await expectSamples({ banks_list_last_large_change_timestamp_seconds: changedAt });
   const { body } = await supertest(rig.url).get('/healthz').expect(200);
   expect(body).toMatchObject({ list: { lastChanged: new Date(changedAt * 1_000).toISOString() } });
 });

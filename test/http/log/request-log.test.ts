@@ -69,6 +69,26 @@ test.each(['on', 'off'])(
 );
 
 test.each(['on', 'off'])(
+  'with HOT_PATH=%s a request keeps the id that it has, unless that is malformed or too long',
+  async (onOrOff) => {
+    rig = await startLoadedRig({ env: { HOT_PATH: onOrOff } });
+    const kept = ['a.b:c+d/e=f-1', 'a'.repeat(128)];
+    const replaced = ['a'.repeat(129), 'a b', 'a","statusCode":"200', 'a,b', '"a'];
+    const idGivenTo = async (id: string): Promise<string | null> =>
+      (await fetch(`${rig.url}/banks`, { headers: { 'X-Request-Id': id } })).headers.get(
+        'X-Request-Id',
+      );
+    const given = await Promise.all([...kept, ...replaced].map(idGivenTo));
+    expect(given.slice(0, kept.length)).toEqual(kept);
+    for (const id of given.slice(kept.length)) expect(id).toMatch(/^[\w-]{20,36}$/);
+    const logged = (): string[] =>
+      (rig.log().match(/.*"msg":"request".*/g) ?? []).map((line) => JSON.parse(line).requestId);
+    await eventually(() => logged().length === given.length);
+    expect(new Set(logged())).toEqual(new Set(given));
+  },
+);
+
+test.each(['on', 'off'])(
   'with HOT_PATH=%s a traceparent gives the trace id, unless its version is the one that is forbidden',
   async (onOrOff) => {
     rig = await startLoadedRig({ env: { HOT_PATH: onOrOff } });
