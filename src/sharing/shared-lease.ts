@@ -88,10 +88,12 @@ export const createSharedLease = (options: SharedLeaseOptions) => {
         attempts: keeper.failures.current().failure ? newFailure.attempts : 0,
         listId: store.version()?.listId ?? '',
         retryAfterMs: Math.max(newFailure.retryAfterMs, earlier?.retryAfterMs ?? 0),
-        // Not the time of the response: the store has been looked at since, so this is not too
-        // early, however long its reply took.
+        // Of the longer one. Of a new one not the time of the response: the store has been looked at
+        // since, so this is not too early, however long its reply took.
         retryAfterAtMs:
-          newFailure.retryAfterMs > 0 || !earlier ? clock.monotonicMs() : earlier.retryAfterAtMs,
+          earlier && earlier.retryAfterMs > newFailure.retryAfterMs
+            ? earlier.retryAfterAtMs
+            : (newFailure.retryAfterAtMs ?? clock.monotonicMs()),
       };
       // A refresh has failed while another replica loads.
       if (lease?.isLoading && !lease.isOwn) return store.writeLease({ ...lease, failure });

@@ -350,6 +350,25 @@ describeWithRedis('with a real Redis', () => {
     expect(provider.listCalls()).toBe(calls);
   });
 
+  test('a Retry-After that is written again holds nobody without a list for more than a minute', async () => {
+    await provider.behave('rate-limited', { retryAfter: '600' });
+    const startWithoutList = (): Promise<Rig> =>
+      startRig({ provider, clock, storeClock: clock, env: envOf() });
+    const [one, two] = [await startWithoutList(), await startWithoutList()];
+    for (const rig of [one, two])
+      await eventually(() => rig.service.list.status().failure?.kind === 'rate_limited');
+    await pass(50, one, two);
+    await redis.command('FLUSHALL');
+    await pass(5, one, two);
+    await eventually(async () => (await redis.command('KEYS *')).includes(':lease'));
+    const late = await startWithoutList();
+    for (const rig of [one, two, late]) {
+      await eventually(() => rig.service.list.status().failure?.kind === 'rate_limited');
+      expect(Math.round((await plannedInMs(rig)) / 1_000)).toBe(5);
+    }
+    expect(provider.listCalls()).toBe(1);
+  });
+
   test('a Retry-After that comes while Redis is away is not lost by a failure of another replica', async () => {
     const env = { CACHE_TTL: '30s' };
     const one = await start({ env });

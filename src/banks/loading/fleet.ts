@@ -82,8 +82,12 @@ export interface SharedFailure {
   readonly retryAfterAtMs: MonotonicMs;
 }
 
-/** A failure as the replica gives it whose load failed. */
-export type NewFailure = Omit<SharedFailure, 'listId' | 'retryAfterAtMs'>;
+/**
+ * A failure as a replica writes it. Without `retryAfterAtMs` its `Retry-After` counts as received
+ * when it is written.
+ */
+export type NewFailure = Omit<SharedFailure, 'listId' | 'retryAfterAtMs'> &
+  Partial<Pick<SharedFailure, 'retryAfterAtMs'>>;
 
 /** What became of a failure that was to be written for the others. */
 export interface FailureWrite {

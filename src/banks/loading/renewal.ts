@@ -4,6 +4,7 @@ import { OVERRIDABLE, type Overridable } from '../guard/guard.ts';
 import type { ListEvent } from '../list-event.ts';
 import type { ListKeeper, OperatorRequest } from '../list-keeper.ts';
 import { STOPPING, type LoadError } from '../load-error.ts';
+import { createFailureSharing } from './failure-sharing.ts';
 import type { Fleet } from './fleet.ts';
 import { createListLoad, type Load } from './list-load.ts';
 import { createNextLoad } from './next-load.ts';
@@ -33,7 +34,8 @@ export const createRenewal = (options: RenewalOptions) => {
   const wakeUp = createWakeUp();
   const stopping = new AbortController();
   const nextLoad = createNextLoad(options);
-  const others = createOtherReplicas({ ...options, nextLoad });
+  const sharing = createFailureSharing({ ...options, nextLoad });
+  const others = createOtherReplicas({ ...options, nextLoad, sharing });
   const loadList = createListLoad({ ...options, nextLoad, signal: stopping.signal });
   const refreshes = createRefreshQueue();
   let running: Promise<void> | undefined;
@@ -51,7 +53,7 @@ export const createRenewal = (options: RenewalOptions) => {
       phase = 'agreeing';
       wakeUp.forget();
       await lookAtOthers();
-      await others.shareAgain();
+      await sharing.shareAgain();
       const refresh = refreshes.next();
       if (refresh) refresh.end(await load(refresh.request));
       else await waitOrRenew();
@@ -104,7 +106,7 @@ export const createRenewal = (options: RenewalOptions) => {
     if (!failure) return undefined;
     // Requests that wait are answered now, and not once the other replicas know.
     changes.emit('change');
-    await others.share(failure);
+    await sharing.share(failure);
     return failure;
   };
 

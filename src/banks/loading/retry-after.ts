@@ -60,6 +60,8 @@ export const createRetryAfter = ({ loadTimeoutMs, ttlMs, keeper, clock }: RetryA
   return {
     isEnded,
     leftMs,
+    /** When the last one was received that is waited for; undefined without a wait. */
+    receivedAtMs: (): MonotonicMs | undefined => (leftMs() > 0 ? wait?.receivedAtMs : undefined),
     /** The failure that the wait follows from, also after a success; undefined without a wait. */
     cause: (): LoadError | undefined => (leftMs() > 0 ? wait?.cause : undefined),
     /** Lengthens the wait, and never shortens it. */
