@@ -180,10 +180,12 @@ export const allTellTheSame: Check = function* (timeline) {
         // All have heard of the last call who ran then.
         const fleet = fleetAt(timeline, process, endedAtMs - 2 * SETTLED_MS, atMs);
         if (!fleet || atMs < endedAtMs + SETTLED_MS || mine.list !== theirs.list) continue;
+        // A decision in a snapshot counts once Redis has it too, which deletes lists that are over.
+        const isServed = mine.isReady && theirs.isReady;
         const [some, others] = [mine, theirs].map(({ status: { cached, failing, failure } }) =>
           [
             cached?.hasNextPage,
-            cached?.decisions[0]?.requestId,
+            isServed && cached?.decisions[0]?.requestId,
             failure?.kind,
             failing?.attempts,
           ].join(),

@@ -220,7 +220,7 @@ const isBackTo = (timeline: Timeline, { process, after, atMs }: Step): boolean =
       hasSameEntries(held.list, after) &&
       held.process.fields === process.fields &&
       // It was in the window when it came, before it was compressed.
-      held.untilMs >= atMs - windowMs(process) - 2 * SECOND &&
+      held.untilMs >= timeline.rememberedSinceMs(process, atMs) - 2 * SECOND &&
       timeline.calls.some(
         (call) =>
           call.list === after && call.deliveredAtMs > held.fromMs && call.deliveredAtMs <= atMs,

@@ -242,6 +242,18 @@ export const createTimeline = (history: History, endedAtMs: number) => {
   }
 
   /**
+   * Since when lists that were replaced may be remembered. Where a wrong clock has saved the
+   * snapshot, nobody knows when that was: they count as replaced when it is read, also for those who
+   * get the list from Redis then.
+   */
+  const rememberedSinceMs = (process: Process, atMs: number): number => {
+    const longestMs = atMs - 3 * lifeMs(process);
+    const who = history.hasRedis ? 'all' : process.index;
+    const isUnknown = history.hasSnapshot && troubled(['clock'], who, longestMs, atMs);
+    return isUnknown ? longestMs : atMs - windowMs(process);
+  };
+
+  /**
    * A guard that refuses the list has a reason in what replicas of the fleet have served lately.
    * @param counts which of it does
    */
@@ -252,12 +264,12 @@ export const createTimeline = (history: History, endedAtMs: number) => {
     counts: (serving: Serving) => boolean = () => true,
   ): boolean => {
     // What is remembered is kept in parts of the window, and forgotten by the part.
-    const memory = 1.2 * windowMs(process);
+    const sinceMs = rememberedSinceMs(process, atMs) - 0.2 * windowMs(process);
     return servings.some(
       (serving) =>
         serving.list !== undefined &&
         serving.process.fields === process.fields &&
-        serving.untilMs >= atMs - memory &&
+        serving.untilMs >= sinceMs &&
         serving.fromMs <= atMs &&
         mayBeRefused(serving.list.shape, list.shape) &&
         counts(serving),
@@ -411,6 +423,7 @@ export const createTimeline = (history: History, endedAtMs: number) => {
     leaveAloneUntilMs,
     postponed,
     mayGuardRefuse,
+    rememberedSinceMs,
     isOverElsewhere,
     wasTaken,
     askedMsOf,
