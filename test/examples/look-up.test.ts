@@ -2,12 +2,12 @@ import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
-import { openBanks } from '../examples/look-up/banks.ts';
-import { needProgram } from './helpers/needs.ts';
-import { runProgram, type Program, type ProgramOptions } from './helpers/program.ts';
-import { openRig } from './helpers/rig.ts';
-import { eventually } from './helpers/wait-until.ts';
-import { temporaryFolder } from './helpers/temporary-folder.ts';
+import { openBanks } from '../../examples/look-up/banks.ts';
+import { needProgram } from '../helpers/needs.ts';
+import { runProgram, type Program, type ProgramOptions } from '../helpers/program.ts';
+import { openRig } from '../helpers/rig.ts';
+import { eventually } from '../helpers/wait-until.ts';
+import { temporaryFolder } from '../helpers/temporary-folder.ts';
 
 // The recipes of examples/look-up/, in each language: a service of somebody else's that keeps its
 // list current.
