@@ -254,6 +254,19 @@ describeWithRedis('with a real Redis', () => {
     expect(Math.round((sinceMs - failedAtMs) / 1_000)).toBe(0);
   });
 
+  test('a load that fails for a file of its own replica is left to another one at once', async () => {
+    const random = 0.9;
+    const one = await start({ random: () => random - 0.001 });
+    await eventually(() => one.service.list.status().isShared === true);
+    // The first to renew the list, by some milliseconds.
+    const env = { PROVIDER_ACCESS_TOKEN: '', PROVIDER_ACCESS_TOKEN_FILE: '/missing/file' };
+    const two = await start({ env, random: () => random });
+    await advanceToLoad(two);
+    await eventually(() => two.service.list.status().failure?.kind === 'no_token');
+    clock.advance(100);
+    await eventually(() => provider.listCalls() === 2);
+  });
+
   test('a Retry-After that comes just before a list is written holds for who starts later too', async () => {
     const env = { CACHE_TTL: '30s' };
     const connection = await connectionToCut();
