@@ -3,6 +3,7 @@ import type { Call, Process, Reading, Report } from '../history.ts';
 import {
   expiryMs,
   lastUntil,
+  lifeMs,
   MINUTE,
   nameOf,
   SECOND,
@@ -294,6 +295,8 @@ const mayComeBack = (
     ({ list: next }) => next && served.findIndex((serving) => serving.list === next) > last,
   );
   const isAccepted = hasAccepted(timeline, sinceMs - MINUTE, atMs);
+  // What is over is forgotten. It is served until the next list has been compressed.
+  const wasOver = timeline.askedMsOf(process, list, sinceMs) + lifeMs(process) <= sinceMs;
   // Where histories meet, the guard has decided between them.
   const isOneHistory =
     !timeline.hasRedis ||
@@ -302,6 +305,7 @@ const mayComeBack = (
     sinceMs > atMs - windowMs(process) + SECOND &&
     since.length <= 10 &&
     areNew &&
+    !wasOver &&
     !isAccepted &&
     isOneHistory
   );
