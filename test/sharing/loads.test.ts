@@ -263,6 +263,7 @@ describeWithRedis('with a real Redis', () => {
     const two = await start({ env, random: () => random });
     await advanceToLoad(two);
     await eventually(() => two.service.list.status().failure?.kind === 'no_token');
+    expect(provider.listCalls()).toBe(1);
     clock.advance(100);
     await eventually(() => provider.listCalls() === 2);
   });
