@@ -383,6 +383,20 @@ describeWithRedis('with a real Redis', () => {
     expect(provider.listCalls()).toBe(1);
   });
 
+  test('a shorter Retry-After during a longer one holds nobody without a list for another minute', async () => {
+    await provider.behave('rate-limited', { retryAfter: '600' });
+    const startWithoutList = (): Promise<Rig> =>
+      startRig({ provider, clock, storeClock: clock, env: envOf() });
+    const [one, two] = [await startWithoutList(), await startWithoutList()];
+    for (const rig of [one, two])
+      await eventually(() => rig.service.list.status().failure?.kind === 'rate_limited');
+    await pass(50, one, two);
+    await provider.behave('rate-limited', { retryAfter: '3' });
+    expect(await one.service.list.refresh()).toMatchObject({ kind: 'rate_limited' });
+    await eventually(() => two.service.list.status().failing?.attempts === 2);
+    expect(Math.round((await plannedInMs(two)) / 1_000)).toBe(10);
+  });
+
   test('a Retry-After that comes while Redis is away is not lost by a failure of another replica', async () => {
     const env = { CACHE_TTL: '30s' };
     const one = await start({ env });
