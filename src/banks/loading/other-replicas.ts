@@ -76,6 +76,7 @@ export const createOtherReplicas = (options: OtherReplicasOptions) => {
       // So that the replicas do not make their next attempts at the same time.
       const spreadMs = random() * fleet.handoverMs;
       const isToAdopt = !isOutdated(failure);
+      // Before its Retry-After holds here: this replica may have one that is still to be written.
       if (isToAdopt) sharing.note(failure, cause);
       sharing.obey(failure, cause, spreadMs);
       if (isToAdopt) adopt(failure, lease, cause, spreadMs);
