@@ -47,6 +47,37 @@ describeWithRedis('with a real Redis', () => {
     await start({ env, random: () => 0 }),
   ];
 
+  /** Two that share a list. The connection of the second one to Redis can be cut, or held. */
+  const startTwoToCut = async () => {
+    const env = { CACHE_TTL: '30s' };
+    const one = await start({ env });
+    await eventually(() => one.service.list.status().isShared === true);
+    const connection = await connectionToCut();
+    const two = await start({ env: { ...env, CACHE_REDIS_URL: connection.url } });
+    return { one, two, connection };
+  };
+
+  /** Unlike `start`, does not wait until the replica has a list. */
+  const startWithoutWaiting = (): Promise<Rig> =>
+    startRig({ provider, clock, storeClock: clock, env: envOf() });
+
+  /** Two replicas without a list, which have been told a Retry-After of ten minutes. */
+  const startTwoInVain = async (): Promise<readonly [Rig, Rig]> => {
+    await provider.behave('rate-limited', { retryAfter: '600' });
+    const rigs = [await startWithoutWaiting(), await startWithoutWaiting()] as const;
+    for (const { service } of rigs)
+      await eventually(() => service.list.status().failure?.kind === 'rate_limited');
+    return rigs;
+  };
+
+  /** Redis loses everything; in the next 5 s one of `rigs` writes the failure again. */
+  const loseTheFailure = async (...rigs: readonly [Rig, ...Rig[]]): Promise<void> => {
+    const [lease] = /\S+:lease/.exec(await redis.command('KEYS *')) ?? [];
+    await redis.command('FLUSHALL');
+    await pass(5, ...rigs);
+    await eventually(async () => (await redis.command(`EXISTS ${lease}`)) === ':1\r\n');
+  };
+
   /** Moves time on, where some of them load or wait for one that does. */
   const passDuringALoad = async (seconds: number): Promise<void> => {
     for (let passed = 0; passed < seconds; passed += 1) {
@@ -92,7 +123,7 @@ describeWithRedis('with a real Redis', () => {
     await provider.behave('stall');
     await advanceToLoad(one);
     await eventually(() => provider.listCalls() === 2);
-    const late = await startRig({ provider, clock, storeClock: clock, env: envOf() });
+    const late = await startWithoutWaiting();
     await eventually(() => late.service.list.status().failure?.kind === 'rate_limited');
     await stopAtOnce(one);
     await provider.behave('healthy');
@@ -314,11 +345,7 @@ describeWithRedis('with a real Redis', () => {
   });
 
   test('a Retry-After that comes while Redis is away holds for all once it is back', async () => {
-    const env = { CACHE_TTL: '30s' };
-    const one = await start({ env });
-    await eventually(() => one.service.list.status().isShared === true);
-    const connection = await connectionToCut();
-    const two = await start({ env: { ...env, CACHE_REDIS_URL: connection.url } });
+    const { one, two, connection } = await startTwoToCut();
     connection.cut();
     await provider.behave('rate-limited', { retryAfter: '600' });
     expect(await two.service.list.refresh()).toMatchObject({ kind: 'rate_limited' });
@@ -334,10 +361,7 @@ describeWithRedis('with a real Redis', () => {
     await provider.behave('rate-limited', { retryAfter: '600' });
     expect(await one.service.list.refresh()).toMatchObject({ kind: 'rate_limited' });
     const calls = provider.listCalls();
-    const lease = `${await namesOfValues()}:lease`;
-    await redis.command('FLUSHALL');
-    await pass(5, one);
-    await eventually(async () => (await redis.command(`EXISTS ${lease}`)) === ':1\r\n');
+    await loseTheFailure(one);
     const two = await start({ env });
     await eventually(() => two.service.list.status().failure?.kind === 'rate_limited');
     expect(Math.round((await plannedInMs(two)) / 1_000)).toBe(595);
@@ -354,10 +378,7 @@ describeWithRedis('with a real Redis', () => {
     await eventually(() => one.service.list.status().failure?.kind === 'unavailable');
     await stopAtOnce(two);
     const calls = provider.listCalls();
-    const lease = `${await namesOfValues()}:lease`;
-    await redis.command('FLUSHALL');
-    await pass(5, one);
-    await eventually(async () => (await redis.command(`EXISTS ${lease}`)) === ':1\r\n');
+    await loseTheFailure(one);
     const three = await start({ env });
     await eventually(() => three.service.list.status().failure?.kind === 'unavailable');
     expect(Math.round((await plannedInMs(three)) / 1_000)).toBe(595);
@@ -365,17 +386,10 @@ describeWithRedis('with a real Redis', () => {
   });
 
   test('a Retry-After that is written again holds nobody without a list for more than a minute', async () => {
-    await provider.behave('rate-limited', { retryAfter: '600' });
-    const startWithoutList = (): Promise<Rig> =>
-      startRig({ provider, clock, storeClock: clock, env: envOf() });
-    const [one, two] = [await startWithoutList(), await startWithoutList()];
-    for (const rig of [one, two])
-      await eventually(() => rig.service.list.status().failure?.kind === 'rate_limited');
+    const [one, two] = await startTwoInVain();
     await pass(50, one, two);
-    await redis.command('FLUSHALL');
-    await pass(5, one, two);
-    await eventually(async () => (await redis.command('KEYS *')).includes(':lease'));
-    const late = await startWithoutList();
+    await loseTheFailure(one, two);
+    const late = await startWithoutWaiting();
     for (const rig of [one, two, late]) {
       await eventually(() => rig.service.list.status().failure?.kind === 'rate_limited');
       expect(Math.round((await plannedInMs(rig)) / 1_000)).toBe(5);
@@ -384,12 +398,7 @@ describeWithRedis('with a real Redis', () => {
   });
 
   test('a shorter Retry-After during a longer one holds nobody without a list for another minute', async () => {
-    await provider.behave('rate-limited', { retryAfter: '600' });
-    const startWithoutList = (): Promise<Rig> =>
-      startRig({ provider, clock, storeClock: clock, env: envOf() });
-    const [one, two] = [await startWithoutList(), await startWithoutList()];
-    for (const rig of [one, two])
-      await eventually(() => rig.service.list.status().failure?.kind === 'rate_limited');
+    const [one, two] = await startTwoInVain();
     await pass(50, one, two);
     await provider.behave('rate-limited', { retryAfter: '3' });
     expect(await one.service.list.refresh()).toMatchObject({ kind: 'rate_limited' });
@@ -398,11 +407,7 @@ describeWithRedis('with a real Redis', () => {
   });
 
   test('a Retry-After that comes while Redis is away is not lost by a failure of another replica', async () => {
-    const env = { CACHE_TTL: '30s' };
-    const one = await start({ env });
-    await eventually(() => one.service.list.status().isShared === true);
-    const connection = await connectionToCut();
-    const two = await start({ env: { ...env, CACHE_REDIS_URL: connection.url } });
+    const { one, two, connection } = await startTwoToCut();
     connection.cut();
     await provider.behave('rate-limited', { retryAfter: '600' });
     expect(await two.service.list.refresh()).toMatchObject({ kind: 'rate_limited' });
@@ -414,11 +419,7 @@ describeWithRedis('with a real Redis', () => {
   });
 
   test('a Retry-After that comes after the list of another replica was written makes nobody fail', async () => {
-    const env = { CACHE_TTL: '30s' };
-    const one = await start({ env });
-    await eventually(() => one.service.list.status().isShared === true);
-    const connection = await connectionToCut();
-    const two = await start({ env: { ...env, CACHE_REDIS_URL: connection.url } });
+    const { one, two, connection } = await startTwoToCut();
     const answer = holdBack(provider, { status: 429, headers: { 'retry-after': '600' } });
     const refreshed = two.service.list.refresh();
     await eventually(answer.isAsked);
@@ -594,7 +595,7 @@ describeWithRedis('with a real Redis', () => {
     await provider.behave('stall');
     await advanceToLoad(one);
     await eventually(() => provider.listCalls() === 2);
-    const late = await startRig({ provider, clock, storeClock: clock, env: envOf() });
+    const late = await startWithoutWaiting();
     await eventually(() => late.service.list.status().failure?.kind === 'unavailable');
     expect((await fetch(`${late.url}/banks`)).status).toBe(503);
     expect(provider.listCalls()).toBe(2);
@@ -629,7 +630,7 @@ describeWithRedis('with a real Redis', () => {
     await startRig({ provider, clock: createManualClock(), storeClock: clock, env: envOf() });
     await eventually(() => provider.listCalls() === 1);
     await provider.behave('healthy');
-    const two = await startRig({ provider, clock, storeClock: clock, env: envOf() });
+    const two = await startWithoutWaiting();
     const answer = fetch(`${two.url}/banks`);
     await eventually(() => clock.waits().includes(5_000) && clock.waits().includes(2_500));
     clock.advance(2_499);
@@ -651,7 +652,7 @@ describeWithRedis('with a real Redis', () => {
     clock.advance(2_000);
     await eventually(() => provider.listCalls() === 2);
     await stopAtOnce(one);
-    const late = await startRig({ provider, clock, storeClock: clock, env: envOf() });
+    const late = await startWithoutWaiting();
     await eventually(() => late.service.list.status().failing?.attempts === 1);
     expect(late.service.list.status().failure?.kind).toBe('unavailable');
   });
