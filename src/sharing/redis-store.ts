@@ -75,7 +75,7 @@ export const createRedisStore = (options: RedisStoreOptions) => {
   /** Identifies this replica as the sender of messages and the owner of the lease. */
   const ownId = randomUUID();
   const savedLease = createSavedLease({ ownId, signing, longestLeaseMs });
-  const names = (): Promise<Names> => namesFor(envelope.provenance, signing, ownId);
+  const names = (): Promise<Names> => namesFor(envelope.provenance, signing);
   /**
    * What Redis had at the last look, or was written since; undefined while it cannot be used. A
    * write changes only its own part, because the other one may have been written meanwhile.
@@ -248,7 +248,7 @@ type Names = Awaited<ReturnType<typeof namesFor>>;
  * Another configuration and another key use other names. The braces put all of them into one slot
  * of a Cluster.
  */
-const namesFor = async (provenance: string, signing: Signing, ownId: string) => {
+const namesFor = async (provenance: string, signing: Signing) => {
   const keyId = await signing.keyId();
   const prefix = `banks-bff:2:{${provenance}${keyId && `.${keyId}`}}`;
   return {
@@ -256,7 +256,7 @@ const namesFor = async (provenance: string, signing: Signing, ownId: string) => 
     list: `${prefix}:list`,
     lease: `${prefix}:lease`,
     news: `${prefix}:news`,
-    probe: `${prefix}:probe:${ownId}`,
+    probe: `${prefix}:probe:`,
   };
 };
 
@@ -271,15 +271,16 @@ const handshake = async (
   ownId: string,
   onNews: () => void,
 ): Promise<string | undefined> => {
-  const { values } = await redis.read([probe, head], COMPARED_BYTES);
-  const entry = { key: probe, value: Buffer.from(ownId) };
-  if (!(await redis.compareAndSet(values[0], [entry], PROBE_LIFE_MS)))
+  const { values } = await redis.read([head], COMPARED_BYTES);
+  // Under a name of its own: what an earlier handshake wrote may expire at any moment.
+  const entry = { key: probe + randomUUID(), value: Buffer.from(ownId) };
+  if (!(await redis.compareAndSet(undefined, [entry], PROBE_LIFE_MS)))
     throw new StoreError('changes a value that only this replica writes');
   await redis.subscribe(news, (sender) => {
     if (sender !== ownId) onNews();
   });
   await redis.publish(news, ownId);
-  return readHead(values[1])?.series;
+  return readHead(values[0])?.series;
 };
 
 const PROBE_LIFE_MS = 1_000;

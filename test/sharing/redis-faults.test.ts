@@ -373,7 +373,8 @@ describeWithRedis('replicas that share Redis', () => {
     // Revoking the old password changes nothing.
     await redis.command('ACL SETUSER app <first-password');
     const writes = await counted('commandstats', 'cmdstat_set:calls=');
-    await refresh(rig).expect(200);
+    const again = await refresh(rig);
+    expect({ status: again.status, body: again.body }).toMatchObject({ status: 200 });
     await becomes(
       'a write',
       async () => (await counted('commandstats', 'cmdstat_set:calls=')) > writes,

@@ -1,4 +1,7 @@
 import { expect, test } from '@jest/globals';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import supertest from 'supertest';
 import { makeBanks } from '../helpers/banks.ts';
 import { createManualClock } from '../helpers/manual-clock.ts';
 import { describeWithRedis } from '../helpers/redis-server.ts';
@@ -16,10 +19,13 @@ import {
   beginAnew,
 } from '../helpers/replicas.ts';
 import { advanceOnceIdle, nextLoad, openRig, plannedInMs, type Rig } from '../helpers/rig.ts';
+import { temporaryFolder } from '../helpers/temporary-folder.ts';
 import { eventually, waitUntil } from '../helpers/wait-until.ts';
 
 // Several replicas at a Redis that comes back empty or older, whose values are damaged or not those
 // of the replicas, or that closes connections.
+
+const MANAGEMENT_TOKEN = 'operator-token-for-tests';
 
 describeWithRedis('with a real Redis', () => {
   beginAnew();
@@ -357,5 +363,30 @@ describeWithRedis('with a real Redis', () => {
       'CACHE_REDIS_URL: works again',
     ]);
     expect(countIn(again)).toBe(20);
+  });
+
+  test('a refresh connects anew although what the connection before it wrote as a trial expires meanwhile', async () => {
+    const connection = await connectionToCut();
+    const file = join(temporaryFolder(), 'redis-url');
+    writeFileSync(file, connection.url);
+    const one = await start({
+      env: { CACHE_REDIS_URL: '', CACHE_REDIS_URL_FILE: file, MANAGEMENT_TOKEN },
+    });
+    const withTrials = (command: string): Promise<string> =>
+      redis.command(
+        `EVAL "for _, key in ipairs(redis.call('keys', '*:probe:*')) do redis.call('${command}', key) end" 0`,
+      );
+    // On a busy machine the next connection may take longer than the second that they live.
+    await withTrials('persist');
+    // The first write of a connection.
+    connection.holdFrom("'px'");
+    const refreshed = supertest(one.managementUrl)
+      .post('/refresh')
+      .set('authorization', `Bearer ${MANAGEMENT_TOKEN}`)
+      .then(({ status, body }) => ({ status, body }));
+    await eventually(connection.isHolding);
+    await withTrials('del');
+    connection.release();
+    expect(await refreshed).toMatchObject({ status: 200 });
   });
 });
