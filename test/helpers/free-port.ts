@@ -13,13 +13,14 @@ export const onFreePort = <T>(start: (port: number) => Promise<T>): Promise<T> =
 
 /**
  * A port that was free a moment ago, below those that systems give to connections and to port 0
- * (Linux from 32768, others from 49152): of these, a test that runs beside could get the same.
+ * (Linux from 32768, others from 49152): of these, a test that runs beside could get the same. It is
+ * above 10080, the highest one that browsers and fetch block.
  * Prefer {@link onFreePort} if the start can be repeated.
  */
 export const findFreePort = (): Promise<number> =>
   inFiveTries('none of five ports is free', async () => {
     const server = createServer();
-    const port = await listenOn(server, randomInt(10_000, 32_768));
+    const port = await listenOn(server, randomInt(11_000, 32_768));
     server.close();
     await once(server, 'close');
     return port;

@@ -2,7 +2,7 @@ import type { LookupFunction } from 'node:net';
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import zlib, { type BrotliOptions, type InputType, type ZlibOptions } from 'node:zlib';
-import { startEmulator, type Emulator, type EmulatorOptions } from '../../emulator/emulator.ts';
+import type { Emulator, EmulatorOptions } from '../../emulator/emulator.ts';
 import type { Compressors } from '../../src/banks/representation.ts';
 import { parseConfig } from '../../src/config/config.ts';
 import type { EnvironmentVariables } from '../../src/config/reader.ts';
@@ -11,6 +11,7 @@ import { createService, type ServiceOptions } from '../../src/service.ts';
 import { loadRedisClient } from '../../src/sharing/redis-client.ts';
 import type { LostLines } from '../../src/telemetry/log-stream.ts';
 import { closeLater } from './close-later.ts';
+import { openEmulator } from './emulate.ts';
 import { createManualClock, type ManualClock } from './manual-clock.ts';
 import { patientClock } from './patient-clock.ts';
 import { SANDBOX } from './sandbox.ts';
@@ -61,7 +62,7 @@ const QUICK_COMPRESSORS: Compressors = {
 export const openRig = async (options: RigOptions = {}) => {
   const clock = options.clock ?? createManualClock();
   const emulator =
-    options.provider ?? (await startEmulator({ now: () => clock.wallMs(), ...options.emulator }));
+    options.provider ?? (await openEmulator({ now: () => clock.wallMs(), ...options.emulator }));
   await options.before?.(emulator);
   clock.skip(options.startedLaterByMs ?? 0);
   const lines: string[] = [];

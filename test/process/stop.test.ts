@@ -29,7 +29,8 @@ test('a signal that comes before anything is loaded ends the service with status
 });
 
 test('SIGTERM under 200 keep-alive clients, and 20 that connect for each request, loses no request', async () => {
-  const { url, end } = await start({ SHUTDOWN_GRACE: '6s' });
+  // Nobody else gets this port when the service has left it.
+  const { url, end } = await start({ SHUTDOWN_GRACE: '6s', PORT: String(await findFreePort()) });
   const keepAlive = new Agent({ keepAlive: true, maxSockets: 200 });
   /** The status of the answer, or why there is none. */
   const ask = (agent: Agent | false): Promise<unknown> =>
