@@ -23,8 +23,8 @@ import { StoreError } from './store-report.ts';
 //     signature
 //
 // The times of the third line (saved-metadata.ts) are durations, from the moment `savedAtMs` by the
-// clock of the store, or of this machine in a snapshot. The previous release reads
-// the first two lines, and leaves the others alone.
+// clock of the store, or of this machine in a snapshot. The previous release reads the first two
+// lines. It wrote the same ones, and where it had something to remember, a third one of its own.
 
 const FORMAT = 'banks-bff/list';
 const ENVELOPE_VERSION = 1;

@@ -79,7 +79,7 @@ const toMillionths = (rate: number): number => Math.floor(rate * MILLION);
 
 type Metadata = Omit<ListMetadata, 'changedAtMs'> & Pick<StoredList, 'hasNextPage'>;
 
-/** What is in the first two lines: all that the previous release wrote. */
+/** What is in the first two lines. */
 export interface ShortMetadata {
   readonly id: string;
   readonly receivedAtMs: number;
@@ -93,7 +93,7 @@ export interface ShortMetadata {
 const MAX_AHEAD_MS = 1_000;
 
 /**
- * @param line the third line, which may be empty
+ * @param line the third line; of the previous release it may be empty
  * @param ttlMs what a list counts as older than if it was saved in the future, by the clock that
  *   reads: one of the two is wrong, and it is renewed at once
  * @throws {StoreError} if it is damaged
@@ -104,10 +104,7 @@ export const readMetadata = (
   { storeMs, nowMs }: Moment,
   ttlMs: number,
 ): Metadata => {
-  const saved = line.length <= MAX_METADATA_BYTES ? parseJson(line.toString()) : undefined;
-  const { savedAtMs, ageMs, isAgeUnknown, decisions, memory, ...known } = isJsonObject(saved)
-    ? toMetadata(saved)
-    : fromShort(short);
+  const { savedAtMs, ageMs, isAgeUnknown, decisions, memory, ...known } = parseLine(line, short);
   const elapsedMs = storeMs - savedAtMs;
   const sinceMs = Math.max(0, elapsedMs);
   const isFromFuture = elapsedMs < -MAX_AHEAD_MS;
@@ -131,27 +128,56 @@ export const readMetadata = (
   };
 };
 
-/** A list of the previous release counts as saved when it was received. */
-const fromShort = ({ id, receivedAtMs, acceptedAtMs }: ShortMetadata) => ({
-  id,
-  storeVersion: NO_VERSION,
-  savedAtMs: receivedAtMs,
-  ageMs: 0,
-  isAgeUnknown: false,
-  decisions:
-    acceptedAtMs === undefined
-      ? []
-      : [
-          {
-            id: String(acceptedAtMs),
-            ageMs: Math.max(0, receivedAtMs - acceptedAtMs),
-            madeAtWallMs: wall(acceptedAtMs),
-            reasons: OVERRIDABLE,
-            requestId: '',
-          },
-        ],
-  memory: [],
-});
+/** @throws {StoreError} */
+const parseLine = (line: Buffer, short: ShortMetadata) => {
+  // The previous release wrote this line only where it had something to remember.
+  if (line.length === 0) return fromPrevious(short, {});
+  const saved = line.length <= MAX_METADATA_BYTES ? parseJson(line.toString()) : undefined;
+  if (!isJsonObject(saved)) throw damaged();
+  return saved['earlier'] === undefined ? toMetadata(saved) : fromPrevious(short, saved);
+};
+
+const damaged = (): StoreError => new StoreError('contains a list with damaged metadata; ignored');
+
+/**
+ * A list of the previous release counts as saved when it was received.
+ * @param past what that release remembered: `{"earlier":[…],"decision":{…}}`
+ */
+const fromPrevious = ({ id, receivedAtMs, acceptedAtMs }: ShortMetadata, past: JsonObject) => {
+  const decision = isJsonObject(past['decision']) ? past['decision'] : {};
+  const { requestId } = decision;
+  const reasons = toReasons(decision['reasons']);
+  return {
+    id,
+    storeVersion: NO_VERSION,
+    savedAtMs: receivedAtMs,
+    ageMs: 0,
+    isAgeUnknown: false,
+    decisions:
+      acceptedAtMs === undefined
+        ? []
+        : [
+            {
+              id: String(acceptedAtMs),
+              ageMs: Math.max(0, receivedAtMs - acceptedAtMs),
+              madeAtWallMs: wall(acceptedAtMs),
+              reasons: reasons.length > 0 ? reasons : OVERRIDABLE,
+              requestId: isRequestId(requestId) ? requestId : '',
+            },
+          ],
+    // That release remembered one list more.
+    memory: toList(past['earlier'], MAX_EARLIER_LISTS + 1)
+      .slice(-MAX_EARLIER_LISTS)
+      .map((list) => toPreviousList(list, receivedAtMs))
+      .filter((list) => list !== undefined),
+  };
+};
+
+const toPreviousList = (value: unknown, receivedAtMs: number): SavedEarlierList | undefined => {
+  if (!isJsonObject(value) || !isWholeUpTo(MAX_TIME_MS, value['heldUntilMs'])) return undefined;
+  const ageMs = Math.max(0, receivedAtMs - value['heldUntilMs']);
+  return toEarlierList({ ...value, firstAgeMs: ageMs, lastAgeMs: ageMs });
+};
 
 /** @throws {StoreError} */
 const toMetadata = (metadata: JsonObject) => {
@@ -164,7 +190,7 @@ const toMetadata = (metadata: JsonObject) => {
     isDuration(ageMs) &&
     typeof isAgeUnknown === 'boolean' &&
     typeof hasNextPage === 'boolean';
-  if (!isMetadata) throw new StoreError('contains a list with damaged metadata; ignored');
+  if (!isMetadata) throw damaged();
   return {
     id,
     storeVersion: version,
@@ -193,20 +219,25 @@ type SavedDecision = Omit<Decision, 'madeAtMs'> & { readonly ageMs: number };
 
 const toDecision = (value: unknown): SavedDecision | undefined => {
   if (!isJsonObject(value)) return undefined;
-  const { id, ageMs, madeAtWallMs, reasons, requestId } = value;
-  const known = OVERRIDABLE.filter((reason) =>
-    toList(reasons, OVERRIDABLE.length).includes(reason),
-  );
+  const { id, ageMs, madeAtWallMs, requestId } = value;
+  const reasons = toReasons(value['reasons']);
   const isDecision =
     isId(id) &&
     isDuration(ageMs) &&
     isWholeUpTo(MAX_TIME_MS, madeAtWallMs) &&
-    isText(128, requestId) &&
-    known.length > 0;
+    isRequestId(requestId) &&
+    reasons.length > 0;
   return isDecision
-    ? { id, ageMs, madeAtWallMs: wall(madeAtWallMs), reasons: known, requestId }
+    ? { id, ageMs, madeAtWallMs: wall(madeAtWallMs), reasons, requestId }
     : undefined;
 };
+
+const toReasons = (value: unknown): Decision['reasons'] => {
+  const reasons = toList(value, OVERRIDABLE.length);
+  return OVERRIDABLE.filter((reason) => reasons.includes(reason));
+};
+
+const isRequestId = (value: unknown): value is string => isText(128, value);
 
 type SavedEarlierList = Omit<EarlierList, 'firstUntilMs' | 'lastUntilMs'> & {
   readonly firstAgeMs: number;

@@ -162,6 +162,47 @@ describe('a saved list', () => {
     expect(list.decisions.map(({ madeAtMs }) => ageOf(madeAtMs))).toEqual([66_000]);
   });
 
+  /** What the version before wrote as its third line. */
+  const remembering = (past: object): string =>
+    `${forge(listWith(`${TIMES},"acceptedAtMs":${RECEIVED - 1_000}`))}${JSON.stringify(past)}\n`;
+  test('of the version before is read with what that remembered, except for what is damaged', async () => {
+    const earlier = Array.from({ length: 28 }, (_, index) => ({
+      content: 'x'.repeat(22),
+      count: index,
+      heldUntilMs: RECEIVED - 1_000 * (28 - index),
+    }));
+    const decision = { reasons: ['shrunk'], requestId: 'ticket-7' };
+    const list = await open(remembering({ earlier, decision }));
+    expect(list.decisions).toMatchObject([decision]);
+    expect(list.earlier.map(({ count }) => count)).toEqual(
+      Array.from({ length: MAX_EARLIER_LISTS }, (_, index) => index + 28 - MAX_EARLIER_LISTS),
+    );
+    expect(ageOf(list.earlier.at(-1)?.lastUntilMs ?? 0)).toBe(66_000);
+    const damaged = await open(
+      remembering({
+        earlier: [7, { ...earlier[0], heldUntilMs: LATEST + 1 }, { ...earlier[1], count: -1 }],
+        decision: { reasons: ['all'], requestId: 7 },
+      }),
+    );
+    expect(damaged.earlier).toEqual([]);
+    expect(damaged.decisions).toMatchObject([{ reasons: ['shrunk', 'drifted'], requestId: '' }]);
+  });
+
+  test.each([
+    ['', () => sealed(PAST)],
+    [
+      ' of the version before',
+      () => Promise.resolve(remembering({ earlier: [], decision: { reasons: ['shrunk'] } })),
+    ],
+  ])('%s whose third line is cut is refused', async (_which, write) => {
+    const text = await write();
+    const start = text.split('\n', 2).join('\n').length + 1;
+    for (let end = start + 1; end < text.length - 1; end += 1)
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      expect(await refusalOf(text.slice(0, end))).toMatch(/damaged metadata; ignored$/);
+    expect((await open(text.slice(0, -1))).count).toBe(2);
+  });
+
   test.each([
     [0, 999, 0],
     [0, 1_000, 0],
@@ -243,8 +284,7 @@ describe('a saved list', () => {
     });
     const poisoned = await past({ memory: Array.from({ length: 1_000_000 }, () => ({})) });
     const usedBefore = process.memoryUsage().heapUsed;
-    const list = await large.open(Buffer.from(poisoned), READ);
-    expect(list.earlier).toEqual([]);
+    await expect(large.open(Buffer.from(poisoned), READ)).rejects.toThrow(/damaged metadata/);
     expect(process.memoryUsage().heapUsed - usedBefore).toBeLessThan(5_000_000);
   });
 
@@ -300,7 +340,7 @@ describe('a saved list', () => {
 
 describe('an envelope is refused', () => {
   test('beyond its largest size, to the byte', async () => {
-    const text = forge(LIST);
+    const text = `${forge(LIST)}\n`;
     expect((await open(text.padEnd(envelope.maxBytes))).count).toBe(2);
     expect(await refusalOf(text.padEnd(envelope.maxBytes + 1))).toBe(
       `contains more than ${envelope.maxBytes} bytes; ignored`,

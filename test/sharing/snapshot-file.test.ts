@@ -181,6 +181,12 @@ test.each<[string, () => unknown, EnvironmentVariables, RegExp]>([
   ['is empty', () => truncateSync(path, 0), {}, /no saved list yet$/],
   ['is torn', () => truncateSync(path, 10_000), {}, /contains a damaged list; ignored$/],
   [
+    'is torn in its last line',
+    () => truncateSync(path, statSync(path).size - 10),
+    {},
+    /contains a list with damaged metadata; ignored$/,
+  ],
+  [
     'is larger than any list',
     () => truncateSync(path, 200_000_000),
     {},
@@ -239,17 +245,34 @@ test('a list that a restart with stricter limits finds again is neither shrunk n
   expect(await list.refresh()).toMatchObject({ kind: 'shrunk' });
 });
 
-test('a list that the version before has saved is served while the provider is down, and a failing disk is told at once', async () => {
-  // What is written beside it would have a name that is too long.
-  path = join(dirname(path), 'a'.repeat(250));
-  copyFileSync('test/sharing/files/saved-by-the-version-before', path);
-  const rig = await start({ env: { PROVIDER_SANDBOX_BASE_URL: 'http://127.0.0.1:9' } });
-  const { body } = await supertest(rig.url).get('/banks').expect(200);
-  expect(body).toHaveLength(5);
-  expect(body[4]).toEqual({ code: '341', ispb: '60701190', name: 'ITAÚ UNIBANCO S.A.' });
-  const told =
-    'CACHE_SNAPSHOT_FILE: cannot be written (ENAMETOOLONG); the service continues without it';
-  await eventually(() => rig.messages().includes(told));
+test.each(['saved-by-the-version-before', 'saved-by-the-version-before-with-memory'])(
+  'a list %s is served while the provider is down, and a failing disk is told at once',
+  async (saved) => {
+    // What is written beside it would have a name that is too long.
+    path = join(dirname(path), 'a'.repeat(250));
+    copyFileSync(`test/sharing/files/${saved}`, path);
+    const rig = await start({ env: { PROVIDER_SANDBOX_BASE_URL: 'http://127.0.0.1:9' } });
+    const { body } = await supertest(rig.url).get('/banks').expect(200);
+    expect(body).toHaveLength(5);
+    expect(body[4]).toEqual({ code: '341', ispb: '60701190', name: 'ITAÚ UNIBANCO S.A.' });
+    const told =
+      'CACHE_SNAPSHOT_FILE: cannot be written (ENAMETOOLONG); the service continues without it';
+    await eventually(() => rig.messages().includes(told));
+  },
+);
+
+test('after an upgrade a list is compared with those from before it too', async () => {
+  await leaveSnapshot();
+  const [provenance = ''] = /"provenance":"[^"]*"/.exec(readFileSync(path, 'utf8')) ?? [];
+  // Eight banks, of which an operator accepted six; then five.
+  const saved = readFileSync('test/sharing/files/saved-by-the-version-before-with-memory', 'utf8');
+  writeFileSync(path, saved.replace(/"provenance":"[^"]*"/, provenance));
+  const banks: unknown = JSON.parse(/\[.*\]/.exec(saved.split('\n')[1] ?? '')?.[0] ?? '');
+  provider.setBanks([banks].flat().slice(0, 4));
+  const { list } = (await startDown()).service;
+  expect(list.status().cached?.decisions).toMatchObject([{ requestId: 'ticket-7' }]);
+  await provider.behave('healthy');
+  expect(await list.refresh()).toMatchObject({ kind: 'shrunk' });
 });
 
 test('a list that could not be saved is saved a minute later', async () => {

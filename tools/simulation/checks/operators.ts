@@ -346,9 +346,7 @@ export const anAcceptanceIsLogged: Check = function* (timeline) {
       const isAccepted = [reasons]
         .flat()
         .every((each) => asked?.accepts.some((one) => one === each));
-      // A snapshot whose end is gone is read like one of the previous release, which has no id.
-      const isCut = requestId === '' && timeline.troubles.some(({ what }) => what === 'cut short');
-      if (msg === ACCEPTED && !isAccepted && !isCut)
+      if (msg === ACCEPTED && !isAccepted)
         yield [atMs, process, `logs that ${String(requestId)} has accepted ${String(reasons)}`];
     }
   // Where lists look alike, one may be a return to one before, which nobody has to accept.
