@@ -12,9 +12,12 @@ export interface SeriesVersion {
    * the next list begins a new one. Empty: no store had a list yet.
    */
   readonly series: string;
-  /** Grows with each list that the store takes. */
+  /** Grows with each list that the store takes. At most {@link MAX_NUMBER}. */
   readonly number: number;
 }
+
+/** Numbers count up by one: a million a second would take 30 years to get there. */
+export const MAX_NUMBER = 1e15;
 
 /** A version of the store: the last list that it has taken, and what came before. */
 export interface StoreVersion extends SeriesVersion {
@@ -78,21 +81,31 @@ export interface OrderedList {
   readonly isAgeUnknown: boolean;
 }
 
-export const isSameVersion = (some: StoreVersion, other: StoreVersion): boolean =>
-  some.series === other.series && some.number === other.number && some.listId === other.listId;
+/** Whether this is the version at which the store took the list. */
+export const isAt = (
+  { series, number, listId }: StoreVersion,
+  { id, storeVersion }: Pick<OrderedList, 'id' | 'storeVersion'>,
+): boolean =>
+  listId === id &&
+  storeVersion.listId === id &&
+  series === storeVersion.series &&
+  number === storeVersion.number;
 
 /**
  * The version of the store once it has taken this list over the one at `theirs`.
  * @param isSeriesWhole whether the store has lost nothing of its series; otherwise another one
- *   begins, as it does in a store without any list
+ *   begins, as it does in a store without any list, and after the last number
  */
 export const nextVersion = (
   theirs: StoreVersion = NO_VERSION,
   { id, storeVersion }: Pick<OrderedList, 'id' | 'storeVersion'>,
   isSeriesWhole: boolean,
 ): StoreVersion => {
-  const series = (isSeriesWhole && theirs.series) || randomUUID();
-  const number = Math.max(theirs.number, storeVersion.number) + 1;
+  const above = Math.max(theirs.number, storeVersion.number) + 1;
+  // Somebody else has written such a number.
+  const isFull = above > MAX_NUMBER;
+  const series = (isSeriesWhole && !isFull && theirs.series) || randomUUID();
+  const number = isFull ? 1 : above;
   const isCarried = theirs.series === '' && wasStored({ id, storeVersion });
   const { carriedFrom = { series: storeVersion.series, number: storeVersion.number } } =
     storeVersion;

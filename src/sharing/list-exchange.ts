@@ -1,7 +1,7 @@
 import { confirmDecisions, type CachedList, type StoredList } from '../banks/cached-list.ts';
 import type { ListKeeper } from '../banks/list-keeper.ts';
 import { LoadError } from '../banks/load-error.ts';
-import { chooseList, isSameVersion, wasStored, nextVersion } from '../banks/order.ts';
+import { chooseList, isAt, wasStored, nextVersion } from '../banks/order.ts';
 import { describeStoreFailure, type StoreReport } from './store-report.ts';
 import type { RedisStore } from './redis-store.ts';
 import type { SharedLease } from './shared-lease.ts';
@@ -95,7 +95,10 @@ export const createListExchange = (options: ListExchangeOptions) => {
     await store.invalidateHead();
   };
 
-  /** Redis has a list that is not the cached one, or that came from the snapshot too. */
+  /**
+   * Redis has a list that is not the cached one, or is that one at another version, or that came
+   * from the snapshot too.
+   */
   const whenOther = async (head: Buffer, cached: CachedList | undefined): Promise<Outcome> => {
     if (refused?.head.equals(head)) return { again: false, problem: refused.problem };
     // This may be a newer one, written since the look.
@@ -104,6 +107,11 @@ export const createListExchange = (options: ListExchangeOptions) => {
     if (theirs) hasAsked = false;
     // The cached list as it is to be compared, and written: theirs may confirm its decisions.
     const ours = cached && theirs ? confirmDecisions(cached, theirs.decisions) : cached;
+    if (theirs && ours?.id === theirs.id && !ours.isUnconfirmed) {
+      // Another replica has written it again.
+      keeper.markStored(ours, theirs.storeVersion);
+      return DONE;
+    }
     const next = stepFor(ours, theirs, keeper);
     switch (next.step) {
       case 'take': {
@@ -129,10 +137,9 @@ export const createListExchange = (options: ListExchangeOptions) => {
     const { head, version } = await store.look();
     const ours = cache.get();
     if (!head) return whenEmpty(ours);
-    if (!ours || version?.listId !== ours.id || ours.isUnconfirmed) return whenOther(head, ours);
-    // Another replica may have written it again, as another version.
-    if (!isSameVersion(version, ours.storeVersion)) keeper.markStored(ours, version);
-    return DONE;
+    // The head is not signed: what it says besides counts once the list says it too.
+    const isAsKnown = ours && version && isAt(version, ours) && !ours.isUnconfirmed;
+    return isAsKnown ? DONE : whenOther(head, ours);
   };
 };
 

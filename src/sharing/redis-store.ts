@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { CachedList, StoredList } from '../banks/cached-list.ts';
-import type { StoreVersion } from '../banks/order.ts';
+import { isAt, type StoreVersion } from '../banks/order.ts';
 import { storeTime, type Clock, type MonotonicMs } from '../clock.ts';
 import type { Envelope } from './envelope.ts';
 import { StoreError, type StoreReport } from './store-report.ts';
@@ -231,7 +231,7 @@ const openList = async (
   if (!headBytes || !bytes) return undefined;
   const list = await open(bytes);
   const version = readHead(headBytes.subarray(0, COMPARED_BYTES));
-  if (version?.listId !== list.id || version.number !== list.storeVersion.number)
+  if (!version || !isAt(version, list))
     throw new StoreError('contains a list that does not belong to its version; ignored');
   return list;
 };

@@ -1,12 +1,9 @@
-import { MAX_FORMER, type StoreVersion, type SeriesVersion } from '../banks/order.ts';
+import { MAX_FORMER, MAX_NUMBER, type StoreVersion, type SeriesVersion } from '../banks/order.ts';
 import { isJsonObject } from '../json.ts';
 import { isId, isWholeUpTo, toList } from './saved-values.ts';
 
 // The version of a saved list, which is written in two forms: as JSON with the list, and without
 // the former series as the head in Redis, `series:number:listId`.
-
-/** Numbers count up by one: a million a second would take 30 years to get there. */
-const MAX_NUMBER = 1e15;
 
 export const writeHead = ({ series, number, listId }: StoreVersion): Buffer =>
   Buffer.from(`${series}:${number}:${listId}`);

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { NO_VERSION, nextVersion, type StoreVersion } from '../../src/banks/order.ts';
+import { MAX_NUMBER, NO_VERSION, nextVersion, type StoreVersion } from '../../src/banks/order.ts';
 import { versionAt } from '../helpers/list-version.ts';
 
 // The version that a list gets in the shared store.
@@ -27,6 +27,18 @@ test('a store that may have lost something begins another series, and both know 
     });
     expect(after.series).toMatch(/^[\w-]{36}$/);
   }
+});
+
+test('after the last number another series begins at 1', () => {
+  const list = { id: 'next', storeVersion: versionAt('a', 3) };
+  const theirs = versionAt('a', MAX_NUMBER);
+  const after = nextVersion(theirs, list, true);
+  expect(after).toMatchObject({ number: 1, former: [{ series: 'a', number: MAX_NUMBER }] });
+  expect(after.series).toMatch(/^[\w-]{36}$/);
+  expect(nextVersion(versionAt('a', MAX_NUMBER - 1), list, true)).toMatchObject({
+    series: 'a',
+    number: MAX_NUMBER,
+  });
 });
 
 test('what is written over another series follows all that both know', () => {

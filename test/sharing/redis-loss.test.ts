@@ -14,6 +14,7 @@ import {
   countIn,
   snapshot,
   namesOfValues,
+  pass,
   writtenAgain,
   connectionToCut,
   beginAnew,
@@ -56,6 +57,72 @@ describeWithRedis('with a real Redis', () => {
     // One call for those with the key, and one of the forger.
     await eventually(() => provider.listCalls() - before === 2);
     await eventually(() => countIn(one) === 101 && countIn(two) === 101);
+  });
+
+  const SIGNED = { CACHE_SIGNING_KEY: 'a key of more than thirty-two characters' };
+  /** Series, number and list of the head in Redis. */
+  const headOf = async (names: string): Promise<readonly string[]> =>
+    (await redis.command(`GET ${names}:head`)).split('\r\n')[1]?.split(':') ?? [];
+  const isSharedBy = (...rigs: readonly Rig[]) =>
+    eventually(() => rigs.every(({ service }) => service.list.status().isShared === true));
+
+  test.each([
+    ['the last number', String(1e15)],
+    ['a number beyond all', String(1e15 + 1)],
+    ['the first number', '1'],
+  ])('with a key, %s in a head that was written without it changes no order', async (_, number) => {
+    provider.setBanks(makeBanks(100));
+    const kept = { ...SIGNED, CACHE_SNAPSHOT_FILE: snapshot() };
+    const closed = await openRig({ provider, clock, storeClock: clock, env: envOf(kept) });
+    const other = await start({ env: SIGNED });
+    await isSharedBy(closed, other);
+    const names = await namesOfValues();
+    for (const count of [101, 102, 103]) {
+      clock.advance(1_000);
+      provider.setBanks(makeBanks(count));
+      // oxlint-disable-next-line no-await-in-loop -- one list after the other
+      expect(await other.service.list.refresh()).toBeUndefined();
+      if (count !== 102) continue;
+      // oxlint-disable-next-line no-await-in-loop -- see above
+      for (const what of ['head', 'list']) await redis.command(`COPY ${names}:${what} ${what}`);
+    }
+    await eventually(() => countIn(closed) === 103);
+    const [series, , id] = await headOf(names);
+    await redis.command(`SET ${names}:head ${series}:${number}:${id}`);
+    await pass(6, closed, other);
+    // An earlier list comes back with its own version.
+    for (const what of ['head', 'list'])
+      await redis.command(`COPY ${what} ${names}:${what} REPLACE`);
+    await pass(6, closed, other);
+    expect([countIn(closed), countIn(other)]).toEqual([103, 103]);
+    provider.setBanks(makeBanks(104));
+    expect(await other.service.list.refresh()).toBeUndefined();
+    await eventually(() => countIn(closed) === 104);
+    await closed.close();
+    await provider.behave('unavailable');
+    const unreachable = { ...kept, CACHE_REDIS_URL: 'redis://127.0.0.1:1' };
+    for (const env of [SIGNED, unreachable]) expect(countIn(await start({ env }))).toBe(104);
+  });
+
+  test('after the last number, which somebody else has written, lists are still shared', async () => {
+    provider.setBanks(makeBanks(100));
+    const [one, two] = [await start(), await start()];
+    await isSharedBy(one, two);
+    const names = await namesOfValues();
+    const [series, number, id] = await headOf(names);
+    const inMetadata = (each: string): string => `',"number":${each},"listId"'`;
+    await redis.command(
+      `EVAL "redis.call('set', KEYS[1], ARGV[3]) return redis.call('set', KEYS[2], (string.gsub(redis.call('get', KEYS[2]), ARGV[1], ARGV[2])))" 2 ${names}:head ${names}:list ${inMetadata(number ?? '')} ${inMetadata(String(1e15))} ${series}:${String(1e15)}:${id}`,
+    );
+    await pass(6, one, two);
+    expect(await headOf(names)).toEqual([series, String(1e15), id]);
+    for (const count of [101, 102]) {
+      provider.setBanks(makeBanks(count));
+      // oxlint-disable-next-line no-await-in-loop -- one list after the other
+      expect(await one.service.list.refresh()).toBeUndefined();
+      // oxlint-disable-next-line no-await-in-loop -- see above
+      await eventually(() => countIn(two) === count);
+    }
   });
 
   test('a Redis that comes back empty gets the list that the replicas have', async () => {
