@@ -2,8 +2,9 @@ import { confirmDecisions, type CachedList, type StoredList } from '../banks/cac
 import type { ListKeeper } from '../banks/list-keeper.ts';
 import { LoadError } from '../banks/load-error.ts';
 import { chooseList, isAt, wasStored, nextVersion } from '../banks/order.ts';
+import type { MonotonicMs } from '../clock.ts';
 import { describeStoreFailure, type StoreReport } from './store-report.ts';
-import type { RedisStore } from './redis-store.ts';
+import type { RedisStore, StoreContent } from './redis-store.ts';
 import type { SharedLease } from './shared-lease.ts';
 
 // Makes the cached list and the one in Redis the same: takes the one that is there, or
@@ -24,6 +25,13 @@ interface Outcome {
   readonly problem?: string | undefined;
 }
 
+/**
+ * So many lists that cannot be read here are replaced in a minute. What this replica cannot read,
+ * such as a list above its PROVIDER_MAX_BODY, others might write again and again.
+ */
+const MAX_REPLACED = 8;
+const REPLACED_WITHIN_MS = 60_000;
+
 const DONE: Outcome = { again: false };
 const AGAIN: Outcome = { again: true };
 
@@ -36,6 +44,8 @@ export const createListExchange = (options: ListExchangeOptions) => {
   let refused: { readonly head: Buffer; readonly problem: string } | undefined;
   /** The other replicas were asked to write their list, and none that can be read has come yet. */
   let hasAsked = false;
+  /** When lists that cannot be read were replaced, in the last minute. */
+  let replacedAtMs: readonly MonotonicMs[] = [];
 
   /** A list that cannot be used counts as none, and is a problem. */
   const readTheirs = async (
@@ -84,6 +94,18 @@ export const createListExchange = (options: ListExchangeOptions) => {
     return outcome.problem === undefined && cache.served() ? AGAIN : outcome;
   };
 
+  /** The list in Redis cannot be read: ours takes its place, or stays in use beside it. */
+  const replaceUnreadable = async (ours: CachedList, nowMs: MonotonicMs): Promise<Outcome> => {
+    replacedAtMs = replacedAtMs.filter((atMs) => nowMs - atMs < REPLACED_WITHIN_MS);
+    if (replacedAtMs.length >= MAX_REPLACED) {
+      if (wasStored(ours)) keeper.markNotStored(ours);
+      return DONE;
+    }
+    const outcome = await writeOurs(ours, undefined);
+    if (!outcome.again) replacedAtMs = [...replacedAtMs, nowMs];
+    return outcome;
+  };
+
   /**
    * The list in Redis cannot be read, and this replica has none to write. Those that have one look
    * only at the head, which may be as they know it. Asks once: what this replica cannot read, they
@@ -99,7 +121,11 @@ export const createListExchange = (options: ListExchangeOptions) => {
    * Redis has a list that is not the cached one, or is that one at another version, or that came
    * from the snapshot too.
    */
-  const whenOther = async (head: Buffer, cached: CachedList | undefined): Promise<Outcome> => {
+  const whenOther = async (
+    head: Buffer,
+    { nowMs }: StoreContent['moment'],
+    cached: CachedList | undefined,
+  ): Promise<Outcome> => {
     if (refused?.head.equals(head)) return { again: false, problem: refused.problem };
     // This may be a newer one, written since the look.
     const { theirs, problem } = await readTheirs(store.readList);
@@ -120,7 +146,9 @@ export const createListExchange = (options: ListExchangeOptions) => {
         return outcome;
       }
       case 'write': {
-        const { again } = await writeOurs(next.ours, theirs);
+        const { again } = theirs
+          ? await writeOurs(next.ours, theirs)
+          : await replaceUnreadable(next.ours, nowMs);
         return { again, problem };
       }
       case 'leave':
@@ -134,12 +162,12 @@ export const createListExchange = (options: ListExchangeOptions) => {
    * @throws {StoreError | SecretFileError} where Redis cannot be used
    */
   return async (): Promise<Outcome> => {
-    const { head, version } = await store.look();
+    const { head, version, moment } = await store.look();
     const ours = cache.get();
     if (!head) return whenEmpty(ours);
     // The head is not signed: what it says besides counts once the list says it too.
     const isAsKnown = ours && version && isAt(version, ours) && !ours.isUnconfirmed;
-    return isAsKnown ? DONE : whenOther(head, ours);
+    return isAsKnown ? DONE : whenOther(head, moment, ours);
   };
 };
 

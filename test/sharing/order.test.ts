@@ -504,6 +504,27 @@ describeWithRedis('with a real Redis', () => {
     }
   });
 
+  test('a list that only one replica can read is not replaced again and again', async () => {
+    provider.setBanks(makeBanks(100));
+    const one = await start();
+    await eventually(() => one.service.list.status().isShared === true);
+    const small = await start({ env: { PROVIDER_MAX_BODY: '10kb' } });
+    const writes = async (): Promise<number> =>
+      Number(/cmdstat_set:calls=(\d+)/.exec(await redis.command('INFO commandstats'))?.[1]);
+    const before = await writes();
+    clock.advance(1_000);
+    provider.setBanks(makeBanks(3_000));
+    expect(await one.service.list.refresh()).toBeUndefined();
+    await pass(30, one, small);
+    expect((await writes()) - before).toBeLessThan(100);
+    expect([countIn(one), countIn(small)]).toEqual([3_000, 100]);
+    expect(small.service.list.status().isShared).toBe(false);
+    provider.setBanks(makeBanks(101));
+    clock.advance(1_000);
+    expect(await one.service.list.refresh(['shrunk'])).toBeUndefined();
+    await eventually(() => countIn(small) === 101);
+  });
+
   test('a list that only one replica refuses is fetched once, and its own lists go on beside it', async () => {
     provider.setBanks(makeBanks(400));
     const one = await start();
