@@ -11,7 +11,7 @@ import type { SharedLease } from './shared-lease.ts';
 
 export interface ListCommitOptions {
   readonly store: RedisStore;
-  readonly lease: Pick<SharedLease, 'endForFreshList'>;
+  readonly lease: Pick<SharedLease, 'endForFreshList' | 'release'>;
   readonly keeper: ListKeeper;
   /** Runs `work` while no exchange is under way. */
   readonly exclusively: <T>(work: () => Promise<T>) => Promise<T>;
@@ -64,7 +64,8 @@ export const createListCommit = (options: ListCommitOptions) => {
   ): Promise<boolean> => {
     const storeVersion = cache.get()?.storeVersion ?? list.storeVersion;
     const isTaken = keeper.take({ ...list, storeVersion }, previous);
-    const written = synchronize();
+    // Where Redis has a list that is not replaced, the others need not wait for this load either.
+    const written = synchronize().then(lease.release);
     if (!isForOperator) return isTaken;
     await written;
     return cache.get()?.id === list.id;

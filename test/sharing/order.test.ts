@@ -13,12 +13,13 @@ import {
   start,
   countIn,
   snapshot,
+  namesOfValues,
   wrongBy,
   connectionToCut,
   pass,
   beginAnew,
 } from '../helpers/replicas.ts';
-import { advanceOnceIdle, openRig, startLoadedRig, type Rig } from '../helpers/rig.ts';
+import { advanceOnceIdle, nextLoad, openRig, startLoadedRig, type Rig } from '../helpers/rig.ts';
 import { eventually, waitUntil } from '../helpers/wait-until.ts';
 
 // Which list and which decision goes on, in orders of events that depend on nothing but what Redis
@@ -502,6 +503,25 @@ describeWithRedis('with a real Redis', () => {
       expect(await service.list.refresh()).toBeUndefined();
       expect(service.list.status().failing).toBeUndefined();
     }
+  });
+
+  test('a replica whose lists stay beside that of the others has them wait for no load of its own', async () => {
+    provider.setBanks(makeBanks(400));
+    const strict = await start({ env: { GUARD_MIN_BANKS: '390' } });
+    await eventually(() => strict.service.list.status().isShared === true);
+    const one = await start();
+    clock.advance(10 * MINUTE);
+    provider.setBanks(makeBanks(380));
+    expect(await one.service.list.refresh()).toBeUndefined();
+    await eventually(() => strict.messages().some((message) => message.includes('380')));
+    provider.setBanks(makeBanks(395));
+    await nextLoad(strict);
+    await eventually(() => countIn(strict) === 395);
+    const names = await namesOfValues();
+    await eventually(async () =>
+      (await redis.command(`GET ${names}:lease`)).includes('"heldUntilMs":0,"isLoading":false'),
+    );
+    expect(countIn(one)).toBe(380);
   });
 
   test('a list that only one replica can read is not replaced again and again', async () => {
