@@ -397,6 +397,22 @@ describeWithRedis('with a real Redis', () => {
     expect(provider.listCalls()).toBe(1);
   });
 
+  test('a Retry-After that a replica without a list writes again holds on for one with a list', async () => {
+    const one = await start({ env: { CACHE_TTL: '30m', CACHE_MAX_STALE: '2m' } });
+    await eventually(() => one.service.list.status().isShared === true);
+    clock.skip(40 * MINUTE);
+    await provider.behave('unavailable', { retryAfter: '1800' });
+    expect(await one.service.list.refresh()).toMatchObject({ kind: 'unavailable' });
+    expect(one.service.list.status().state).toBe('expired');
+    const lease = `${await namesOfValues()}:lease`;
+    await redis.command(`DEL ${lease}`);
+    await pass(5, one);
+    await eventually(async () => (await redis.command(`EXISTS ${lease}`)) === ':1\r\n');
+    const two = await start({ env: { CACHE_TTL: '30m' } });
+    expect(countIn(two)).toBe(513);
+    expect(Math.round((await plannedInMs(two)) / 1_000)).toBe(1_795);
+  });
+
   test('a shorter Retry-After during a longer one holds nobody without a list for another minute', async () => {
     const [one, two] = await startTwoInVain();
     await pass(50, one, two);

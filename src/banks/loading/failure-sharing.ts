@@ -1,15 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { monotonic, type Clock, type MonotonicMs } from '../../clock.ts';
+import { monotonic, type Clock } from '../../clock.ts';
 import type { ListKeeper } from '../list-keeper.ts';
 import { LoadError } from '../load-error.ts';
-import type { FailingLoads } from './failures.ts';
 import type { Fleet, NewFailure, SharedFailure } from './fleet.ts';
 import type { NextLoad } from './next-load.ts';
 import type { RetryAfter } from './retry-after.ts';
 import { boundedRetryAfterMs } from './schedule.ts';
 
-// What the other replicas need to know of a failed load: it is written for them, and again where the
-// shared store has lost it.
+// What the other replicas need to know of a failed load: it is written for them, and again where
+// the shared store has lost it.
 
 export interface FailureSharingOptions {
   readonly ttlMs: number;
@@ -39,26 +38,24 @@ export const createFailureSharing = (options: FailureSharingOptions) => {
     spreadMs: number,
   ): void => retryAfter.add({ retryAfterMs, receivedAtMs, spreadMs, cause });
 
-  /** Writes the failure, with the time of the next attempt, for the others. */
-  const write = async (
-    written: KnownFailure,
-    { attempts, sinceMs }: FailingLoads,
-    isAgain: boolean,
+  /**
+   * Writes the known failure, with the time of the next attempt, unless a success has followed it.
+   */
+  const writeKnown = async (
+    retryAfterLeft: Pick<NewFailure, 'retryAfterMs' | 'retryAfterAtMs'>,
   ): Promise<void> => {
-    const { id, failure, atMs, isShared } = written;
-    // The others may have to wait for longer than this replica, if it has no list.
-    const waitMs = isShared ? 0 : boundedRetryAfterMs(failure.retryAfterMs ?? 0, ttlMs, Infinity);
-    const leftMs = waitMs - (clock.monotonicMs() - atMs);
-    // What the store has lost may be the Retry-After of an earlier failure.
-    const leftHereMs = isAgain ? retryAfter.leftMs() : 0;
+    const { failing } = failures.current();
+    const written = failing && known;
+    known = written;
+    if (!written) return;
     const shared: NewFailure = {
-      id,
-      kind: failure.kind,
-      attempts,
-      failingSinceMs: monotonic(clock.monotonicMs() - Math.max(0, clock.wallMs() - sinceMs)),
-      retryAfterMs: Math.round(Math.max(0, leftMs, leftHereMs)),
-      // Who has no list waits for a minute since then, however often it is written.
-      ...(isAgain && { retryAfterAtMs: retryAfter.receivedAtMs() ?? atMs }),
+      id: written.id,
+      kind: written.kind,
+      attempts: failing.attempts,
+      failingSinceMs: monotonic(
+        clock.monotonicMs() - Math.max(0, clock.wallMs() - failing.sinceMs),
+      ),
+      ...retryAfterLeft,
     };
     const dueInMs = Math.max(0, nextLoad.dueInMs() - fleet.handoverMs);
     const { isDone, replaced } = await fleet.shareFailure(shared, dueInMs);
@@ -66,19 +63,14 @@ export const createFailureSharing = (options: FailureSharingOptions) => {
     if (replaced) obey(replaced, causeOf(replaced), fleet.handoverMs);
   };
 
-  /** Writes the known failure, unless a success has followed it. */
-  const writeKnown = async (isAgain: boolean): Promise<void> => {
-    const { failing } = failures.current();
-    if (known && failing) await write(known, failing, isAgain);
-    else known = undefined;
-  };
-
   return {
     obey,
-    /** The failure of another replica takes the place of the known one, unless that must be written. */
-    note: ({ id }: SharedFailure, failure: LoadError): void => {
+    /**
+     * The failure of another replica takes the place of the known one, unless that must be written.
+     */
+    note: ({ id, kind }: SharedFailure): void => {
       const mustBeWritten = known && !known.isShared && retryAfter.leftMs() > 0;
-      if (!mustBeWritten) known = { id, failure, atMs: clock.monotonicMs(), isShared: true };
+      if (!mustBeWritten) known = { id, kind, isShared: true };
     },
     /**
      * Writes the failure of a load of this replica for the others. One that says nothing of the
@@ -94,8 +86,9 @@ export const createFailureSharing = (options: FailureSharingOptions) => {
       if (failure !== failures.current().failure) return;
       const id = randomUUID();
       failures.noteSeen(id);
-      known = { id, failure, atMs: clock.monotonicMs(), isShared: false };
-      await writeKnown(false);
+      known = { id, kind: failure.kind, isShared: false };
+      const retryAfterMs = boundedRetryAfterMs(failure.retryAfterMs ?? 0, ttlMs, Infinity);
+      await writeKnown({ retryAfterMs });
     },
     /**
      * To be called after each look at the shared store. Writes the known failure where it came
@@ -104,17 +97,13 @@ export const createFailureSharing = (options: FailureSharingOptions) => {
      */
     shareAgain: async (): Promise<void> => {
       const isThere = known?.isShared && fleet.lease() !== undefined;
-      if (known && !isThere && nextLoad.dueInMs() > 0) await writeKnown(true);
+      if (known && !isThere && nextLoad.dueInMs() > 0) await writeKnown(retryAfter.left());
     },
   };
 };
 
 /** A failure that counts for all replicas. */
-interface KnownFailure {
-  readonly id: string;
-  readonly failure: LoadError;
-  /** When this replica got to know it. */
-  readonly atMs: MonotonicMs;
+interface KnownFailure extends Pick<SharedFailure, 'id' | 'kind'> {
   /** Whether the others can read it, or need not. */
   readonly isShared: boolean;
 }

@@ -77,7 +77,7 @@ export const createOtherReplicas = (options: OtherReplicasOptions) => {
       const spreadMs = random() * fleet.handoverMs;
       const isToAdopt = !isOutdated(failure);
       // Before its Retry-After holds here: this replica may have one that is still to be written.
-      if (isToAdopt) sharing.note(failure, cause);
+      if (isToAdopt) sharing.note(failure);
       sharing.obey(failure, cause, spreadMs);
       if (isToAdopt) adopt(failure, lease, cause, spreadMs);
     },

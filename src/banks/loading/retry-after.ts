@@ -1,6 +1,7 @@
 import { monotonic, type Clock, type MonotonicMs } from '../../clock.ts';
 import type { ListKeeper } from '../list-keeper.ts';
 import type { LoadError } from '../load-error.ts';
+import type { SharedFailure } from './fleet.ts';
 import { boundedRetryAfterMs, LONGEST_RETRY_MS, untilExpiredMs } from './schedule.ts';
 
 // Until when the provider's `Retry-After` forbids a load, whichever replica received it.
@@ -60,8 +61,13 @@ export const createRetryAfter = ({ loadTimeoutMs, ttlMs, keeper, clock }: RetryA
   return {
     isEnded,
     leftMs,
-    /** When the last one was received that is waited for; undefined without a wait. */
-    receivedAtMs: (): MonotonicMs | undefined => (leftMs() > 0 ? wait?.receivedAtMs : undefined),
+    /** What the others need to know: they may have a list to serve where this replica has none. */
+    left: (): Pick<SharedFailure, 'retryAfterMs' | 'retryAfterAtMs'> => {
+      const nowMs = clock.monotonicMs();
+      return wait && !isEnded(wait.receivedAtMs)
+        ? { retryAfterMs: Math.max(0, wait.untilMs - nowMs), retryAfterAtMs: wait.receivedAtMs }
+        : { retryAfterMs: 0, retryAfterAtMs: nowMs };
+    },
     /** The failure that the wait follows from, also after a success; undefined without a wait. */
     cause: (): LoadError | undefined => (leftMs() > 0 ? wait?.cause : undefined),
     /** Lengthens the wait, and never shortens it. */
