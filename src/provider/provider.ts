@@ -1,5 +1,5 @@
 import type { LookupFunction } from 'node:net';
-import type { Load } from '../banks/loading/list-load.ts';
+import type { Load } from '../banks/loading/renewal-options.ts';
 import { STOPPING } from '../banks/load-error.ts';
 import type { Config } from '../config/config.ts';
 import type { SecretFiles } from '../secrets/secret-files.ts';

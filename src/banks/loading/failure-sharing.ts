@@ -1,23 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { monotonic, type Clock } from '../../clock.ts';
-import type { ListKeeper } from '../list-keeper.ts';
+import { monotonic } from '../../clock.ts';
 import { LoadError } from '../load-error.ts';
-import type { Fleet, NewFailure, SharedFailure } from './fleet.ts';
+import type { NewFailure, SharedFailure } from './fleet.ts';
 import type { NextLoad } from './next-load.ts';
-import type { RetryAfter } from './retry-after.ts';
+import type { RenewalOptions } from './renewal-options.ts';
 import { boundedRetryAfterMs } from './schedule.ts';
 
 // What the other replicas need to know of a failed load: it is written for them, and again where
 // the shared store has lost it.
-
-export interface FailureSharingOptions {
-  readonly ttlMs: number;
-  readonly keeper: Pick<ListKeeper, 'failures'>;
-  readonly fleet: Fleet;
-  readonly retryAfter: RetryAfter;
-  readonly nextLoad: Pick<NextLoad, 'dueInMs'>;
-  readonly clock: Clock;
-}
 
 /** The failure of another replica, as one of this replica. */
 export const causeOf = ({ kind }: SharedFailure): LoadError =>
@@ -25,8 +15,8 @@ export const causeOf = ({ kind }: SharedFailure): LoadError =>
 
 export type FailureSharing = ReturnType<typeof createFailureSharing>;
 
-export const createFailureSharing = (options: FailureSharingOptions) => {
-  const { ttlMs, keeper, fleet, retryAfter, nextLoad, clock } = options;
+export const createFailureSharing = (options: RenewalOptions, nextLoad: NextLoad) => {
+  const { ttlMs, keeper, fleet, retryAfter, clock } = options;
   const { failures } = keeper;
   /** The newest failure of the provider that this replica knows, its own or another one's. */
   let known: KnownFailure | undefined;

@@ -1,42 +1,19 @@
-import type { Clock } from '../../clock.ts';
 import { withDeadline } from '../../deadline.ts';
 import type { CachedList } from '../cached-list.ts';
-import type { ListEvent } from '../list-event.ts';
-import type { ListKeeper, OperatorRequest } from '../list-keeper.ts';
+import type { OperatorRequest } from '../list-keeper.ts';
 import { LoadError } from '../load-error.ts';
-import type { LoadedList } from '../reading/list-reader.ts';
-import type { Fleet } from './fleet.ts';
 import type { NextLoad } from './next-load.ts';
-import type { RetryAfter } from './retry-after.ts';
+import type { RenewalOptions } from './renewal-options.ts';
 
 // One load, from the request to the provider to the cached list, or the failure.
 
-/**
- * All that the list knows of the provider. Rejects with a {@link LoadError}; must give up when
- * `signal` aborts.
- */
-export type Load = (signal: AbortSignal) => Promise<LoadedList>;
-
-export interface ListLoadOptions {
-  readonly load: Load;
-  /**
-   * Longest time for one load; one that has not settled by then is given up, whether it obeys its
-   * signal or not.
-   */
-  readonly loadTimeoutMs: number;
-  readonly keeper: ListKeeper;
-  readonly fleet: Fleet;
-  readonly nextLoad: Pick<NextLoad, 'plan'>;
-  readonly retryAfter: RetryAfter;
-  readonly clock: Clock;
-  readonly onEvent: (event: ListEvent) => void;
-  /** Gives up the load under way. */
-  readonly signal: AbortSignal;
-}
-
-export const createListLoad = (options: ListLoadOptions) => {
-  const { load, loadTimeoutMs, keeper, fleet, nextLoad, retryAfter, clock, onEvent, signal } =
-    options;
+/** @param signal gives up the load under way */
+export const createListLoad = (
+  options: RenewalOptions,
+  nextLoad: NextLoad,
+  signal: AbortSignal,
+) => {
+  const { load, loadTimeoutMs, keeper, fleet, retryAfter, clock, onEvent } = options;
   const { cache, failures } = keeper;
 
   /** Loads a list and prepares it, to be taken after `previous`. @throws {LoadError} */

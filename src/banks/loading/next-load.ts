@@ -1,23 +1,11 @@
-import { monotonic, type Clock, type MonotonicMs } from '../../clock.ts';
+import { monotonic, type MonotonicMs } from '../../clock.ts';
 import { isOverridable } from '../guard/guard.ts';
-import type { ListKeeper } from '../list-keeper.ts';
 import type { LoadErrorKind } from '../load-error.ts';
 import type { FailingLoads } from './failures.ts';
-import type { Fleet } from './fleet.ts';
-import type { RetryAfter } from './retry-after.ts';
+import type { RenewalOptions } from './renewal-options.ts';
 import { renewalDelayMs, retryDelayMs, untilExpiredMs } from './schedule.ts';
 
 // When the next load is due: by the age of the list, the failures, and the provider's Retry-After.
-
-export interface NextLoadOptions {
-  readonly ttlMs: number;
-  readonly keeper: ListKeeper;
-  readonly fleet: Pick<Fleet, 'handoverMs'>;
-  readonly retryAfter: RetryAfter;
-  readonly clock: Clock;
-  /** A number in [0, 1), for jitter. */
-  readonly random: () => number;
-}
 
 /** When the next load is due, and what that follows from. */
 interface Plan {
@@ -30,7 +18,7 @@ interface Plan {
 
 export type NextLoad = ReturnType<typeof createNextLoad>;
 
-export const createNextLoad = (options: NextLoadOptions) => {
+export const createNextLoad = (options: RenewalOptions) => {
   const { ttlMs, keeper, fleet, retryAfter, clock, random } = options;
   const { cache, failures } = keeper;
   let planned: Plan = { failing: undefined, loadedAtMs: undefined, dueAtMs: clock.monotonicMs() };

@@ -1,30 +1,20 @@
-import { monotonic, type Clock, type MonotonicMs } from '../../clock.ts';
-import type { ListEvent } from '../list-event.ts';
-import type { ListKeeper } from '../list-keeper.ts';
+import { monotonic, type MonotonicMs } from '../../clock.ts';
 import type { LoadError } from '../load-error.ts';
 import { causeOf, type FailureSharing } from './failure-sharing.ts';
-import type { Fleet, Lease, SharedFailure } from './fleet.ts';
+import type { Lease, SharedFailure } from './fleet.ts';
 import { dependsOnCachedList, type NextLoad } from './next-load.ts';
+import type { RenewalOptions } from './renewal-options.ts';
 import { longestWaitMs } from './schedule.ts';
 
 // What the loads of the other replicas mean for this one. While one of them loads, this one waits.
 // A failure of one counts for all.
 
-export interface OtherReplicasOptions {
-  /** Longest time for one load. */
-  readonly loadTimeoutMs: number;
-  readonly keeper: ListKeeper;
-  readonly fleet: Fleet;
-  readonly sharing: Pick<FailureSharing, 'note' | 'obey'>;
-  readonly nextLoad: NextLoad;
-  readonly clock: Clock;
-  /** A number in [0, 1), for jitter. */
-  readonly random: () => number;
-  readonly onEvent: (event: ListEvent) => void;
-}
-
-export const createOtherReplicas = (options: OtherReplicasOptions) => {
-  const { loadTimeoutMs, keeper, fleet, sharing, nextLoad, clock, random, onEvent } = options;
+export const createOtherReplicas = (
+  options: RenewalOptions,
+  nextLoad: NextLoad,
+  sharing: FailureSharing,
+) => {
+  const { loadTimeoutMs, keeper, fleet, clock, random, onEvent } = options;
   const { cache, failures } = keeper;
   /** The newest lease of another replica, and when it was first seen. */
   let seen: { readonly id: string; readonly atMs: MonotonicMs } | undefined;

@@ -1,32 +1,15 @@
-import type { Clock } from '../../clock.ts';
 import { createWakeUp } from '../../wake-up.ts';
 import { OVERRIDABLE, type Overridable } from '../guard/guard.ts';
-import type { ListEvent } from '../list-event.ts';
-import type { ListKeeper, OperatorRequest } from '../list-keeper.ts';
+import type { OperatorRequest } from '../list-keeper.ts';
 import { STOPPING, type LoadError } from '../load-error.ts';
 import { createFailureSharing } from './failure-sharing.ts';
-import type { Fleet } from './fleet.ts';
-import { createListLoad, type Load } from './list-load.ts';
+import { createListLoad } from './list-load.ts';
 import { createNextLoad } from './next-load.ts';
 import { createOtherReplicas } from './other-replicas.ts';
-import type { RetryAfter } from './retry-after.ts';
+import type { RenewalOptions } from './renewal-options.ts';
 
 // When the list is loaded: one loop, which waits until a load is due, agrees with the other
 // replicas on who makes it, and makes it.
-
-export interface RenewalOptions {
-  readonly load: Load;
-  /** Longest time for one load. */
-  readonly loadTimeoutMs: number;
-  readonly ttlMs: number;
-  readonly keeper: ListKeeper;
-  readonly fleet: Fleet;
-  readonly retryAfter: RetryAfter;
-  readonly clock: Clock;
-  /** A number in [0, 1), for jitter. */
-  readonly random: () => number;
-  readonly onEvent: (event: ListEvent) => void;
-}
 
 export const createRenewal = (options: RenewalOptions) => {
   const { keeper, fleet, retryAfter, clock } = options;
@@ -34,9 +17,9 @@ export const createRenewal = (options: RenewalOptions) => {
   const wakeUp = createWakeUp();
   const stopping = new AbortController();
   const nextLoad = createNextLoad(options);
-  const sharing = createFailureSharing({ ...options, nextLoad });
-  const others = createOtherReplicas({ ...options, nextLoad, sharing });
-  const loadList = createListLoad({ ...options, nextLoad, signal: stopping.signal });
+  const sharing = createFailureSharing(options, nextLoad);
+  const others = createOtherReplicas(options, nextLoad, sharing);
+  const loadList = createListLoad(options, nextLoad, stopping.signal);
   const refreshes = createRefreshQueue();
   let running: Promise<void> | undefined;
   /** Claims in a row that found another write to the lease. */
