@@ -24,16 +24,16 @@ export const createFailureRecord = (clock: Pick<Clock, 'wallMs' | 'monotonicMs'>
   let current: LoadFailures = { failure: undefined, failing: undefined, lastFailure: undefined };
   /** The failure in the shared store that this replica has read or written last. */
   let lastSeenId: string | undefined;
+  const set = (failure: LoadError, failing: FailingLoads, atMs: WallMs): void => {
+    const { kind, reasonCode } = failure;
+    current = { failure, failing, lastFailure: { kind, reasonCode, atMs } };
+  };
   return {
     /** A load of this replica failed. */
     add: (failure: LoadError): void => {
       const atMs = clock.wallMs();
       const { sinceMs = atMs, attempts = 0 } = current.failing ?? {};
-      current = {
-        failure,
-        failing: { sinceMs, attempts: attempts + 1 },
-        lastFailure: { kind: failure.kind, reasonCode: failure.reasonCode, atMs },
-      };
+      set(failure, { sinceMs, attempts: attempts + 1 }, atMs);
     },
     /** Another replica's load failed, the last one of `attempts`. */
     addShared: (failure: LoadError, attempts: number, failingSinceMs: MonotonicMs): void => {
@@ -41,11 +41,7 @@ export const createFailureRecord = (clock: Pick<Clock, 'wallMs' | 'monotonicMs'>
       const failingForMs = clock.monotonicMs() - failingSinceMs;
       // A store that comes back may have an earlier one.
       const sinceMs = Math.min(atMs - failingForMs, current.failing?.sinceMs ?? atMs);
-      current = {
-        failure,
-        failing: { sinceMs: wall(sinceMs), attempts },
-        lastFailure: { kind: failure.kind, reasonCode: failure.reasonCode, atMs },
-      };
+      set(failure, { sinceMs: wall(sinceMs), attempts }, atMs);
     },
     /** A load succeeded. */
     clear: (): void => {
