@@ -1,5 +1,5 @@
 import { LoadError } from '../banks/load-error.ts';
-import { boundedRetryAfterMs, retryDelayMs } from '../banks/loading/schedule.ts';
+import { boundedRetryAfterMs, longestWaitMs, retryDelayMs } from '../banks/loading/schedule.ts';
 import type { ClientCredentials } from '../config/provider.ts';
 import { createTokenRequest, type TokenOptions } from './token-endpoint.ts';
 
@@ -69,9 +69,10 @@ export const createClientCredentials = (source: ClientCredentials, options: Toke
     failuresInARow += 1;
     const validForMs = Math.max(0, (granted?.expiresAtMs ?? nowMs) - nowMs);
     if (granted) {
+      const retryAfterMs = boundedRetryAfterMs(error.retryAfterMs ?? 0, validForMs);
       const delayMs = Math.max(
         retryDelayMs(failuresInARow, validForMs, random()),
-        boundedRetryAfterMs(error.retryAfterMs ?? 0, validForMs, validForMs),
+        Math.min(retryAfterMs, longestWaitMs(validForMs)),
       );
       granted = { ...granted, renewAtMs: nowMs + delayMs };
     }

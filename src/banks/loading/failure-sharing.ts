@@ -77,7 +77,7 @@ export const createFailureSharing = (options: RenewalOptions, nextLoad: NextLoad
       const id = randomUUID();
       failures.noteSeen(id);
       known = { id, kind: failure.kind, isShared: false };
-      const retryAfterMs = boundedRetryAfterMs(failure.retryAfterMs ?? 0, ttlMs, Infinity);
+      const retryAfterMs = boundedRetryAfterMs(failure.retryAfterMs ?? 0, ttlMs);
       await writeKnown({ retryAfterMs });
     },
     /**

@@ -73,7 +73,7 @@ export const createRetryAfter = ({ loadTimeoutMs, ttlMs, keeper, clock }: RetryA
     /** Lengthens the wait, and never shortens it. */
     add: ({ retryAfterMs, receivedAtMs, spreadMs, cause }: ReceivedRetryAfter): void => {
       if (retryAfterMs === 0) return;
-      const waitMs = boundedRetryAfterMs(retryAfterMs, ttlMs, Infinity);
+      const waitMs = boundedRetryAfterMs(retryAfterMs, ttlMs);
       const untilMs = monotonic(clock.monotonicMs() + waitMs + spreadMs);
       const minuteEndMs = receivedAtMs + LONGEST_RETRY_MS + spreadMs;
       const minimumUntilMs = monotonic(Math.min(untilMs, minuteEndMs));

@@ -33,17 +33,16 @@ export const retryDelayMs = (failures: number, ttlMs: number, random: number): n
 
 /**
  * What is obeyed of a `Retry-After`, in milliseconds: at most the larger of the TTL and 1 h, since
- * a hostile value must not stop the renewal; and at most {@link longestWaitMs}.
- * @param servableForMs how long the cached list may still be served; 0: nothing may be
+ * a hostile value must not stop the renewal.
  */
-export const boundedRetryAfterMs = (
-  retryAfterMs: number,
-  ttlMs: number,
-  servableForMs: number,
-): number =>
-  Math.min(retryAfterMs, Math.max(ttlMs, LONGEST_RETRY_AFTER_MS), longestWaitMs(servableForMs));
+export const boundedRetryAfterMs = (retryAfterMs: number, ttlMs: number): number =>
+  Math.min(retryAfterMs, Math.max(ttlMs, LONGEST_RETRY_AFTER_MS));
 
-/** The longest wait after any failure: until the list has expired, and at least 1 min. */
+/**
+ * The longest wait after any failure, in milliseconds: until the list has expired, and at least
+ * 1 min.
+ * @param servableForMs how long the list may still be served; 0: there is none to serve
+ */
 export const longestWaitMs = (servableForMs: number): number =>
   Math.max(untilExpiredMs(servableForMs), LONGEST_RETRY_MS);
 
