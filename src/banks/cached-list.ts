@@ -6,7 +6,7 @@ import type { EarlierList } from './guard/memory.ts';
 import type { LargeChange } from './list-change.ts';
 import type { OrderedList } from './order.ts';
 import { NOTHING_REJECTED } from './reading/entry.ts';
-import type { LoadedList, ReadList } from './reading/list-reader.ts';
+import type { ListContent, LoadedList } from './reading/list-reader.ts';
 import type { Representations } from './representation.ts';
 
 // The cached list and its age, which lru-cache keeps. What it is called at that age is decided by
@@ -28,14 +28,16 @@ export interface ListMetadata extends OrderedList {
 }
 
 /** A list as it comes from a store, which keeps enough to serve it again. */
-export type StoredList = ListMetadata &
-  Pick<ReadList, 'json' | 'count' | 'profile' | 'entryDigests'> &
-  Partial<Pick<LoadedList, 'hasNextPage'>>;
+export interface StoredList extends ListMetadata, ListContent {
+  /** The previous release did not save it. */
+  readonly hasNextPage?: boolean;
+}
 
 /** What a store does not keep. The list was published before, so none of its fields is absent. */
 export const UNKNOWN_IN_STORES = {
   rejected: NOTHING_REJECTED,
   upstreamFields: [],
+  publishableFields: [],
   absentFields: [],
   objectFields: new Map(),
 };

@@ -2,7 +2,7 @@ import type { Clock } from '../clock.ts';
 import { isJsonObject } from '../json.ts';
 import { entryGroups } from './reading/entry-groups.ts';
 import { digestOf } from './reading/entry.ts';
-import type { ReadList } from './reading/list-reader.ts';
+import type { ListContent, ReadList } from './reading/list-reader.ts';
 import { isMoreThanShare } from './share.ts';
 
 // What a new list changed: for operators, who want to know why their users see something else than
@@ -40,15 +40,13 @@ export interface LargeChange {
   readonly changedValues: ReadonlyMap<string, number>;
 }
 
-type ComparedList = Pick<ReadList, 'json' | 'count' | 'profile' | 'entryDigests'>;
-
 /**
  * What changed, where the list grew by more than `maxShare` (0 to 1), or more of its entries are
  * gone or different.
  */
 export const findLargeChange = async (
-  previous: ComparedList,
-  next: ComparedList,
+  previous: ListContent,
+  next: ListContent,
   maxShare: number,
   clock: Pick<Clock, 'wallMs' | 'turn'>,
 ): Promise<LargeChange | undefined> => {
@@ -72,7 +70,7 @@ const NONE = new Float64Array();
  * group of entries.
  */
 const digestValues = async (
-  { json }: ComparedList,
+  { json }: ListContent,
   names: readonly string[],
   clock: Pick<Clock, 'turn'>,
 ): Promise<ReadonlyMap<string, Float64Array>> => {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { monotonic, type MonotonicMs } from '../../clock.ts';
 import type { FreshnessPolicy } from '../freshness.ts';
-import type { ReadList } from '../reading/list-reader.ts';
+import type { ListContent } from '../reading/list-reader.ts';
 import {
   JSON_TYPES,
   MAX_FIELD_NAMES,
@@ -29,9 +29,9 @@ export interface EarlierList {
 }
 
 /** A list with those before it, oldest first. */
-export type RememberingList = Pick<ReadList, 'count' | 'entryDigests' | 'profile'> & {
+export interface RememberingList extends Omit<ListContent, 'json'> {
   readonly earlier: readonly EarlierList[];
-};
+}
 
 /** The time now and how long lists are remembered, in milliseconds. */
 export interface MemoryWindow {
@@ -51,7 +51,7 @@ export const memoryWindow = (
 });
 
 /** Identifies a list by its entries, in any order. */
-const contentOf = ({ entryDigests }: Pick<ReadList, 'entryDigests'>): string =>
+const contentOf = ({ entryDigests }: Pick<ListContent, 'entryDigests'>): string =>
   createHash('sha256').update(entryDigests).digest('base64url').slice(0, CONTENT_CHARS);
 
 export const CONTENT_CHARS = 22;
@@ -62,7 +62,7 @@ export const CONTENT_CHARS = 22;
  */
 export const wasCached = (
   cached: RememberingList,
-  next: Pick<ReadList, 'entryDigests'>,
+  next: Pick<ListContent, 'entryDigests'>,
   now: MemoryWindow,
 ): boolean => {
   const content = contentOf(next);
@@ -88,7 +88,7 @@ export const bestFilled = (
 /** What is remembered once `next` has replaced `cached`. */
 export const remember = (
   cached: RememberingList,
-  next: Pick<ReadList, 'entryDigests'>,
+  next: Pick<ListContent, 'entryDigests'>,
   now: MemoryWindow,
 ): readonly EarlierList[] => {
   const known = [...inWindow(cached.earlier, now), toEarlier(cached, now)];

@@ -36,15 +36,24 @@ export interface ListContract {
   readonly maxBytes: number;
 }
 
-/** A list as it may be published. */
-export interface ReadList {
-  /** The published list: a JSON array in UTF-8, byte for byte as it is served. */
+/** What is published of a list, and what follows from that alone. */
+export interface ListContent {
+  /** A JSON array in UTF-8, byte for byte as it is served. */
   readonly json: Buffer;
   readonly count: number;
-  /** How many entries were unusable and are not in the list. */
-  readonly rejected: RejectedEntries;
   /** What the published fields hold. */
   readonly profile: ListProfile;
+  /**
+   * 48 bits of each published entry's hash, in ascending order, to compare two lists without
+   * holding their entries.
+   */
+  readonly entryDigests: Float64Array;
+}
+
+/** The same with what is known only of the bytes that were read. */
+export interface ReadList extends ListContent {
+  /** How many entries were unusable and are not in the list. */
+  readonly rejected: RejectedEntries;
   /**
    * The published names that are filled in no entry, rejected ones included; none where the list
    * had no objects.
@@ -61,11 +70,6 @@ export interface ReadList {
   readonly upstreamFields: readonly string[];
   /** Those of them that BANK_FIELDS may name. */
   readonly publishableFields: readonly PublishableField[];
-  /**
-   * 48 bits of each published entry's hash, in ascending order, to compare two lists without
-   * holding their entries.
-   */
-  readonly entryDigests: Float64Array;
 }
 
 /** A list as the provider sent it. */
