@@ -1,4 +1,4 @@
-import { wall, type Clock, type MonotonicMs, type WallMs } from '../clock.ts';
+import { wall, type Clock, type WallMs } from '../clock.ts';
 import { UNKNOWN_IN_STORES, type CachedList, type StoredList } from './cached-list.ts';
 import { findLargeChange } from './list-change.ts';
 import type { LoadedList } from './reading/list-reader.ts';
@@ -29,10 +29,8 @@ const onlyFromProvider = ({ rejected, objectFields, upstreamFields, hasNextPage 
 /** The resolution of an HTTP date. */
 const SECOND_MS = 1_000;
 
+/** Gives the function that makes `next` ready to be cached in place of `previous`. */
 export const createListEncoding = ({ clock, maxShrink, compressors }: ListEncodingOptions) => {
-  const wallMsOf = (loadedAtMs: MonotonicMs): WallMs =>
-    wall(clock.wallMs() - (clock.monotonicMs() - loadedAtMs));
-
   /** `Last-Modified` of content that replaces that of `previous`: no later than its list came. */
   const changedAt = (
     changedAtMs: WallMs,
@@ -45,30 +43,27 @@ export const createListEncoding = ({ clock, maxShrink, compressors }: ListEncodi
     return wall(Math.max(pastMs, (previous?.changedAtMs ?? -Infinity) + SECOND_MS));
   };
 
-  return {
-    toCachedList: async (
-      next: StoredList & Partial<LoadedList>,
-      previous: CachedList | undefined,
-    ): Promise<CachedList> => {
-      const loadedAtWallMs = wallMsOf(next.loadedAtMs);
-      const largeChange = previous && (await findLargeChange(previous, next, maxShrink, clock));
-      const representations = await represent(next.json, previous?.representations, compressors);
-      // An unchanged list is in memory once, with the very bytes that are served.
-      const isUnchanged = previous !== undefined && representations === previous.representations;
-      return {
-        ...UNKNOWN_IN_STORES,
-        publishableFields: [],
-        hasNextPage: false,
-        ...(previous && onlyFromProvider(previous)),
-        ...next,
-        json: representations.identity.body,
-        representations,
-        loadedAtWallMs,
-        changedAtMs: isUnchanged
-          ? previous.changedAtMs
-          : changedAt(next.changedAtMs, loadedAtWallMs, previous),
-        largeChange: largeChange ?? previous?.largeChange,
-      };
-    },
+  return async (
+    next: StoredList & Partial<LoadedList>,
+    previous: CachedList | undefined,
+  ): Promise<CachedList> => {
+    const loadedAtWallMs = wall(clock.wallMs() - (clock.monotonicMs() - next.loadedAtMs));
+    const largeChange = previous && (await findLargeChange(previous, next, maxShrink, clock));
+    const representations = await represent(next.json, previous?.representations, compressors);
+    // An unchanged list is in memory once, with the very bytes that are served.
+    const isUnchanged = previous !== undefined && representations === previous.representations;
+    return {
+      ...UNKNOWN_IN_STORES,
+      hasNextPage: false,
+      ...(previous && onlyFromProvider(previous)),
+      ...next,
+      json: representations.identity.body,
+      representations,
+      loadedAtWallMs,
+      changedAtMs: isUnchanged
+        ? previous.changedAtMs
+        : changedAt(next.changedAtMs, loadedAtWallMs, previous),
+      largeChange: largeChange ?? previous?.largeChange,
+    };
   };
 };

@@ -53,7 +53,7 @@ export const createListKeeper = (options: ListKeeperOptions) => {
 
   const { canBeServed, check, refuses, remember, rememberingBoth } = createListCheck(options);
   const { maxShrink } = options.guard;
-  const { toCachedList } = createListEncoding({ clock, maxShrink, compressors });
+  const toCachedList = createListEncoding({ clock, maxShrink, compressors });
 
   /**
    * Takes `list`, unless another one than `previous` is cached by now.
@@ -64,6 +64,15 @@ export const createListKeeper = (options: ListKeeperOptions) => {
     cache.set(list);
     changes.emit('change');
     return true;
+  };
+
+  /** Notes what the shared store says of the list with this id, if it is still the cached one. */
+  const update = (id: string, change: (cached: CachedList) => CachedList): void => {
+    const cached = cache.get();
+    if (cached?.id !== id) return;
+    const list = change(cached);
+    cache.set(list);
+    onEvent({ type: 'list-version-set', list });
   };
 
   return {
@@ -131,29 +140,6 @@ export const createListKeeper = (options: ListKeeperOptions) => {
       return true;
     },
     rememberingBoth,
-    ...createStoreMarks({ cache, onEvent }),
-    refuses,
-    canBeServed,
-  };
-};
-
-interface StoreMarksOptions {
-  readonly cache: ReturnType<typeof createListCache>;
-  readonly onEvent: (event: ListEvent) => void;
-}
-
-/** Notes what the shared store says of the cached list. */
-const createStoreMarks = ({ cache, onEvent }: StoreMarksOptions) => {
-  /** Does nothing if the list with this id is no longer the cached one. */
-  const update = (id: string, change: (cached: CachedList) => CachedList): void => {
-    const cached = cache.get();
-    if (cached?.id !== id) return;
-    const list = change(cached);
-    cache.set(list);
-    onEvent({ type: 'list-version-set', list });
-  };
-
-  return {
     /** The shared store has taken the list, and then had this version. */
     markStored: ({ id, decisions, earlier }: CachedList, version: StoreVersion): void =>
       update(id, (cached) => ({
@@ -172,6 +158,8 @@ const createStoreMarks = ({ cache, onEvent }: StoreMarksOptions) => {
         isUnconfirmed: false,
         unconfirmedDecisions: [],
       })),
+    refuses,
+    canBeServed,
   };
 };
 
