@@ -26,10 +26,8 @@ export const createListCommit = (options: ListCommitOptions) => {
   const { cache } = keeper;
 
   const mustWriteFirst = (): boolean => {
-    const cached = cache.get();
-    return (
-      cached !== undefined && keeper.canBeServed(cached) && wasStored(cached) && store.isAvailable()
-    );
+    const served = cache.served();
+    return served !== undefined && wasStored(served.list) && store.isAvailable();
   };
 
   /**

@@ -3,7 +3,7 @@ import type { CachedList, StoredList } from '../banks/cached-list.ts';
 import { isAt, type StoreVersion } from '../banks/order.ts';
 import { storeTime, type Clock, type MonotonicMs } from '../clock.ts';
 import type { Envelope } from './envelope.ts';
-import { StoreError, type StoreReport } from './store-report.ts';
+import { StoreError } from './store-report.ts';
 import { COMPARED_BYTES, type RedisClient, type RedisEntry } from './redis-client.ts';
 import { createRedisConnection, type RedisConnectionOptions } from './redis-connection.ts';
 import { readHead, writeHead } from './saved-version.ts';
@@ -22,14 +22,7 @@ import type { Signing } from './signing.ts';
 // `isAvailable` and `isSeriesWhole` are of then. Redis deletes the values after a time only to
 // clean up: no rule depends on it.
 
-export interface RedisStoreOptions {
-  /**
-   * The address to connect to, asked for before each attempt. @throws an error whose message may be
-   * logged
-   */
-  readonly url: RedisConnectionOptions['url'];
-  /** See {@link RedisConnectionOptions}. */
-  readonly noteAddress?: RedisConnectionOptions['noteAddress'];
+export interface RedisStoreOptions extends Omit<RedisConnectionOptions, 'handshake'> {
   readonly envelope: Envelope;
   readonly signing: Signing;
   /** Milliseconds after which Redis may delete a list. */
@@ -38,13 +31,6 @@ export interface RedisStoreOptions {
   readonly longestLeaseMs: number;
   /** Measures the ages of lists. */
   readonly clock: Pick<Clock, 'monotonicMs'>;
-  /** Measures the deadlines of real input and output. */
-  readonly ioClock: Clock;
-  /** A number in [0, 1), for jitter. */
-  readonly random: () => number;
-  readonly report: StoreReport;
-  /** The client library's unless given. */
-  readonly loadClient?: RedisConnectionOptions['loadClient'];
 }
 
 /** What is in the store, without the list itself. */
@@ -71,7 +57,7 @@ const INVALID_HEAD = Buffer.from('invalid');
 const oldFormatKey = (provenance: string): string => `banks-bff:1:${provenance}:list`;
 
 export const createRedisStore = (options: RedisStoreOptions) => {
-  const { envelope, signing, lifeMs, longestLeaseMs, clock, ...connecting } = options;
+  const { envelope, signing, lifeMs, longestLeaseMs, clock, report } = options;
   /** Identifies this replica as the sender of messages and the owner of the lease. */
   const ownId = randomUUID();
   const savedLease = createSavedLease({ ownId, signing, longestLeaseMs });
@@ -88,7 +74,7 @@ export const createRedisStore = (options: RedisStoreOptions) => {
   let announced: Promise<unknown> = Promise.resolve();
 
   const connection = createRedisConnection({
-    ...connecting,
+    ...options,
     handshake: async (redis) =>
       void (seriesAtConnect = await handshake(redis, await names(), ownId, () => onNews())),
   });
@@ -130,7 +116,7 @@ export const createRedisStore = (options: RedisStoreOptions) => {
     /** Redis cannot be used before the next look. */
     failed: (error: unknown): void => {
       content = undefined;
-      options.report.unlessReported(error);
+      report.unlessReported(error);
     },
     /** Of the list in Redis at the last look. */
     version: (): StoreVersion | undefined => content?.version,
@@ -213,7 +199,7 @@ export const createRedisStore = (options: RedisStoreOptions) => {
         if (content) content = { ...content, leaseBytes: value, lease };
         return 'written';
       } catch (error) {
-        options.report.unlessReported(error);
+        report.unlessReported(error);
         return 'no redis';
       }
     },
