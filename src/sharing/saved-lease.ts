@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { LOAD_ERROR_KINDS, type LoadErrorKind } from '../banks/load-error.ts';
 import type { Lease, SharedFailure } from '../banks/loading/fleet.ts';
-import { monotonic, storeTime, type StoreMs } from '../clock.ts';
+import { monotonic, type MonotonicMs, type StoreMs } from '../clock.ts';
 import { isJsonObject, parseJson } from '../json.ts';
 import { StoreError } from './store-report.ts';
 import { isId, isWholeUpTo, MAX_TIME_MS, toSavedTime, type Moment } from './saved-values.ts';
@@ -43,14 +43,15 @@ export interface SavedLeaseOptions {
 export const createSavedLease = ({ ownId, signing, longestLeaseMs }: SavedLeaseOptions) => {
   /**
    * Undefined if nobody has the lease, or the bytes are not a lease. One that has ended counts as
-   * none; but with a failure it is returned for {@link FAILURE_FOUND_MS} more, so that a replica that
-   * looks only now still finds the failure.
+   * none; but with a failure it is returned for {@link FAILURE_FOUND_MS} more, so that a replica
+   * that looks only now still finds the failure.
    */
   const read = async (
     bytes: Buffer | undefined,
-    { storeMs, nowMs }: StoreMoment,
+    moment: StoreMoment,
   ): Promise<StoredLease | undefined> => {
     if (!bytes) return undefined;
+    const { storeMs, nowMs } = moment;
     const signed = await signing.verify('lease', bytes).catch((error: unknown) => {
       if (error instanceof StoreError) return undefined;
       throw error;
@@ -61,7 +62,7 @@ export const createSavedLease = ({ ownId, signing, longestLeaseMs }: SavedLeaseO
     const leftMs = leaseEndMs(saved, storeMs) - storeMs;
     const isFound = leftMs > (failure ? -FAILURE_FOUND_MS : 0);
     if (!isFound || leftMs > longestLeaseMs) return undefined;
-    const shared = failure && toShared(failure, { storeMs, nowMs });
+    const shared = failure && toShared(failure, moment);
     return {
       id,
       owner,
@@ -77,14 +78,14 @@ export const createSavedLease = ({ ownId, signing, longestLeaseMs }: SavedLeaseO
     /** @param moment the present one */
     write: async (
       { id = randomUUID(), owner = ownId, heldUntilMs, isLoading, failure }: LeaseToWrite,
-      { storeMs, nowMs }: StoreMoment,
+      moment: StoreMoment,
     ): Promise<Buffer> => {
       const saved: SavedLease = {
         id,
         owner,
-        heldUntilMs: toSavedTime(storeMs + (heldUntilMs - nowMs)),
+        heldUntilMs: toStoreTime(heldUntilMs, moment),
         isLoading,
-        failure: failure && toSaved(failure, { storeMs, nowMs }),
+        failure: failure && toSaved(failure, moment),
       };
       return signing.sign('lease', Buffer.from(`${JSON.stringify(saved)}\n`));
     },
@@ -100,34 +101,42 @@ interface SavedLease {
   readonly failure?: SavedFailure | undefined;
 }
 
-type SavedFailure = Omit<SharedFailure, 'failingSinceMs' | 'retryAfterMs' | 'retryAfterAtMs'> & {
-  /** When the first load failed, in milliseconds since 1970 by the store's clock. */
+/** Its times too are milliseconds since 1970 by the store's clock. */
+interface SavedFailure extends Pick<SharedFailure, 'id' | 'kind' | 'attempts' | 'listId'> {
+  /** When the first load failed. */
   readonly failingSinceMs: number;
-  /** When the provider's `Retry-After` ends, in milliseconds since 1970 by the store's clock. */
+  /** When the provider's `Retry-After` ends. */
   readonly retryAfterUntilMs: number;
-  /** When it was received, by the same clock. */
+  /** When it was received. */
   readonly retryAfterReceivedAtMs: number;
-};
+}
 
 const toShared = (
   { failingSinceMs, retryAfterUntilMs, retryAfterReceivedAtMs, ...failure }: SavedFailure,
-  { storeMs, nowMs }: StoreMoment,
+  moment: StoreMoment,
 ): SharedFailure => ({
   ...failure,
-  failingSinceMs: monotonic(nowMs - Math.max(0, storeMs - failingSinceMs)),
-  retryAfterMs: Math.max(0, retryAfterUntilMs - storeMs),
-  retryAfterAtMs: monotonic(nowMs - Math.max(0, storeMs - retryAfterReceivedAtMs)),
+  failingSinceMs: fromStoreTime(failingSinceMs, moment),
+  retryAfterMs: Math.max(0, retryAfterUntilMs - moment.storeMs),
+  retryAfterReceivedAtMs: fromStoreTime(retryAfterReceivedAtMs, moment),
 });
 
 const toSaved = (
-  { failingSinceMs, retryAfterMs, retryAfterAtMs, ...failure }: SharedFailure,
-  { storeMs, nowMs }: StoreMoment,
+  { failingSinceMs, retryAfterMs, retryAfterReceivedAtMs, ...failure }: SharedFailure,
+  moment: StoreMoment,
 ): SavedFailure => ({
   ...failure,
-  failingSinceMs: toSavedTime(storeMs + (failingSinceMs - nowMs)),
-  retryAfterUntilMs: toSavedTime(storeMs + retryAfterMs),
-  retryAfterReceivedAtMs: toSavedTime(storeMs + (retryAfterAtMs - nowMs)),
+  failingSinceMs: toStoreTime(failingSinceMs, moment),
+  retryAfterUntilMs: toSavedTime(moment.storeMs + retryAfterMs),
+  retryAfterReceivedAtMs: toStoreTime(retryAfterReceivedAtMs, moment),
 });
+
+const toStoreTime = (atMs: MonotonicMs, { storeMs, nowMs }: StoreMoment): number =>
+  toSavedTime(storeMs + (atMs - nowMs));
+
+/** One that is in the future counts as the present one. */
+const fromStoreTime = (savedMs: number, { storeMs, nowMs }: StoreMoment): MonotonicMs =>
+  monotonic(nowMs - Math.max(0, storeMs - savedMs));
 
 /**
  * When the lease ends. A replica that dies while it loads leaves its lease until `heldUntilMs`; a
@@ -138,7 +147,7 @@ const leaseEndMs = ({ isLoading, heldUntilMs, failure }: SavedLease, storeMs: St
     ? Math.max(heldUntilMs, failure?.retryAfterUntilMs ?? 0)
     : heldUntilMs;
 
-const toLease = (value: unknown): (SavedLease & { readonly heldUntilMs: StoreMs }) | undefined => {
+const toLease = (value: unknown): SavedLease | undefined => {
   if (!isJsonObject(value)) return undefined;
   const { id, owner, heldUntilMs, isLoading, failure } = value;
   const isLease =
@@ -147,13 +156,7 @@ const toLease = (value: unknown): (SavedLease & { readonly heldUntilMs: StoreMs 
     isWholeUpTo(MAX_TIME_MS, heldUntilMs) &&
     typeof isLoading === 'boolean';
   if (!isLease) return undefined;
-  return {
-    id,
-    owner,
-    heldUntilMs: storeTime(heldUntilMs),
-    isLoading,
-    failure: toFailure(failure),
-  };
+  return { id, owner, heldUntilMs, isLoading, failure: toFailure(failure) };
 };
 
 const toFailure = (value: unknown): SavedFailure | undefined => {

@@ -45,10 +45,11 @@ export const createSharedLease = (options: SharedLeaseOptions) => {
   };
 
   /** For how long the `Retry-After` of `failure`, or one before it, still holds. */
-  const retryAfterLeftMs = ({ id, retryAfterMs, retryAfterAtMs }: SharedFailure): number => {
+  const retryAfterLeftMs = (failure: SharedFailure): number => {
     // The last look may have found a failure that this replica has not followed yet.
-    const isNew = !keeper.failures.hasSeen(id) && !retryAfter.isEnded(retryAfterAtMs);
-    return isNew ? retryAfterMs : retryAfter.leftMs();
+    const isNew =
+      !keeper.failures.hasSeen(failure.id) && !retryAfter.isEnded(failure.retryAfterReceivedAtMs);
+    return isNew ? failure.retryAfterMs : retryAfter.leftMs();
   };
 
   return {
@@ -88,12 +89,12 @@ export const createSharedLease = (options: SharedLeaseOptions) => {
         attempts: keeper.failures.current().failure ? newFailure.attempts : 0,
         listId: store.version()?.listId ?? '',
         retryAfterMs: Math.max(newFailure.retryAfterMs, earlier?.retryAfterMs ?? 0),
-        // Of the longer one. Of a new one not the time of the response: the store has been looked at
-        // since, so this is not too early, however long its reply took.
-        retryAfterAtMs:
+        // Of the longer one. Of a new one not the time of the response: the store has been looked
+        // at since, so this is not too early, however long its reply took.
+        retryAfterReceivedAtMs:
           earlier && earlier.retryAfterMs > newFailure.retryAfterMs
-            ? earlier.retryAfterAtMs
-            : (newFailure.retryAfterAtMs ?? clock.monotonicMs()),
+            ? earlier.retryAfterReceivedAtMs
+            : (newFailure.retryAfterReceivedAtMs ?? clock.monotonicMs()),
       };
       // A refresh has failed while another replica loads.
       if (lease?.isLoading && !lease.isOwn) return store.writeLease({ ...lease, failure });

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { monotonic } from '../../clock.ts';
-import { LoadError } from '../load-error.ts';
+import type { LoadError } from '../load-error.ts';
 import type { NewFailure, SharedFailure } from './fleet.ts';
 import type { NextLoad } from './next-load.ts';
 import type { RenewalOptions } from './renewal-options.ts';
@@ -8,10 +8,6 @@ import { boundedRetryAfterMs } from './schedule.ts';
 
 // What the other replicas need to know of a failed load: it is written for them, and again where
 // the shared store has lost it.
-
-/** The failure of another replica, as one of this replica. */
-export const causeOf = ({ kind }: SharedFailure): LoadError =>
-  new LoadError(kind, 'the load of another replica failed');
 
 export type FailureSharing = ReturnType<typeof createFailureSharing>;
 
@@ -21,18 +17,11 @@ export const createFailureSharing = (options: RenewalOptions, nextLoad: NextLoad
   /** The newest failure of the provider that this replica knows, its own or another one's. */
   let known: KnownFailure | undefined;
 
-  /** The `Retry-After` of another replica holds here too. */
-  const obey = (
-    { retryAfterMs, retryAfterAtMs: receivedAtMs }: SharedFailure,
-    cause: LoadError,
-    spreadMs: number,
-  ): void => retryAfter.add({ retryAfterMs, receivedAtMs, spreadMs, cause });
-
   /**
    * Writes the known failure, with the time of the next attempt, unless a success has followed it.
    */
   const writeKnown = async (
-    retryAfterLeft: Pick<NewFailure, 'retryAfterMs' | 'retryAfterAtMs'>,
+    retryAfterLeft: Pick<NewFailure, 'retryAfterMs' | 'retryAfterReceivedAtMs'>,
   ): Promise<void> => {
     const { failing } = failures.current();
     const written = failing && known;
@@ -50,11 +39,10 @@ export const createFailureSharing = (options: RenewalOptions, nextLoad: NextLoad
     const dueInMs = Math.max(0, nextLoad.dueInMs() - fleet.handoverMs);
     const { isDone, replaced } = await fleet.shareFailure(shared, dueInMs);
     if (known === written) known = { ...written, isShared: isDone };
-    if (replaced) obey(replaced, causeOf(replaced), fleet.handoverMs);
+    if (replaced) retryAfter.addShared(replaced, fleet.handoverMs);
   };
 
   return {
-    obey,
     /**
      * The failure of another replica takes the place of the known one, unless that must be written.
      */

@@ -1,7 +1,7 @@
 import type { MonotonicMs } from '../../clock.ts';
 import type { CachedList } from '../cached-list.ts';
 import type { ListKeeper } from '../list-keeper.ts';
-import type { LoadErrorKind } from '../load-error.ts';
+import { LoadError, type LoadErrorKind } from '../load-error.ts';
 
 // What the renewal needs of the other replicas. No method rejects: without the shared store a
 // replica loads by itself.
@@ -79,15 +79,19 @@ export interface SharedFailure {
    */
   readonly retryAfterMs: number;
   /** When that was received, or a little later; later failures keep it. */
-  readonly retryAfterAtMs: MonotonicMs;
+  readonly retryAfterReceivedAtMs: MonotonicMs;
 }
 
+/** The failure of another replica, as one of this replica. */
+export const causeOf = ({ kind }: SharedFailure): LoadError =>
+  new LoadError(kind, 'the load of another replica failed');
+
 /**
- * A failure as a replica writes it. Without `retryAfterAtMs` its `Retry-After` counts as received
- * when it is written.
+ * A failure as a replica writes it. Without `retryAfterReceivedAtMs` its `Retry-After` counts as
+ * received when it is written.
  */
-export type NewFailure = Omit<SharedFailure, 'listId' | 'retryAfterAtMs'> &
-  Partial<Pick<SharedFailure, 'retryAfterAtMs'>>;
+export type NewFailure = Omit<SharedFailure, 'listId' | 'retryAfterReceivedAtMs'> &
+  Partial<Pick<SharedFailure, 'retryAfterReceivedAtMs'>>;
 
 /** What became of a failure that was to be written for the others. */
 export interface FailureWrite {

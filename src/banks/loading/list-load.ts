@@ -37,12 +37,7 @@ export const createListLoad = (
 
   const recordFailure = (failure: LoadError): void => {
     failures.add(failure);
-    retryAfter.add({
-      retryAfterMs: failure.retryAfterMs ?? 0,
-      receivedAtMs: clock.monotonicMs(),
-      spreadMs: fleet.handoverMs,
-      cause: failure,
-    });
+    retryAfter.add(failure, fleet.handoverMs);
     nextLoad.plan();
   };
 

@@ -1,7 +1,6 @@
 import { monotonic, type MonotonicMs } from '../../clock.ts';
-import type { LoadError } from '../load-error.ts';
-import { causeOf, type FailureSharing } from './failure-sharing.ts';
-import type { Lease, SharedFailure } from './fleet.ts';
+import type { FailureSharing } from './failure-sharing.ts';
+import { causeOf, type Lease, type SharedFailure } from './fleet.ts';
 import { dependsOnCachedList, type NextLoad } from './next-load.ts';
 import type { RenewalOptions } from './renewal-options.ts';
 import { longestWaitMs } from './schedule.ts';
@@ -14,7 +13,7 @@ export const createOtherReplicas = (
   nextLoad: NextLoad,
   sharing: FailureSharing,
 ) => {
-  const { loadTimeoutMs, keeper, fleet, clock, random, onEvent } = options;
+  const { loadTimeoutMs, keeper, fleet, retryAfter, clock, random, onEvent } = options;
   const { cache, failures } = keeper;
   /** The newest lease of another replica, and when it was first seen. */
   let seen: { readonly id: string; readonly atMs: MonotonicMs } | undefined;
@@ -24,13 +23,9 @@ export const createOtherReplicas = (
     attempts === 0 || (cache.state() === 'fresh' && listId !== cache.get()?.id);
 
   /** Counts the failure as one of this replica: the next load waits as the other replica does. */
-  const adopt = (
-    { attempts, failingSinceMs }: SharedFailure,
-    { heldUntilMs }: Lease,
-    error: LoadError,
-    spreadMs: number,
-  ): void => {
-    failures.addShared(error, attempts, failingSinceMs);
+  const adopt = (failure: SharedFailure, { heldUntilMs }: Lease, spreadMs: number): void => {
+    const error = causeOf(failure);
+    failures.addShared(error, failure.attempts, failure.failingSinceMs);
     const latestMs = clock.monotonicMs() + longestWaitMs(cache.servableForMs());
     nextLoad.planAt(monotonic(Math.min(heldUntilMs, latestMs) + spreadMs));
     onEvent({ type: 'list-load-failed-elsewhere', error, state: cache.state() });
@@ -62,14 +57,13 @@ export const createOtherReplicas = (
       if (!isOwn && seen?.id !== id) seen = { id, atMs: clock.monotonicMs() };
       if (!failure || failures.hasSeen(failure.id)) return;
       failures.noteSeen(failure.id);
-      const cause = causeOf(failure);
       // So that the replicas do not make their next attempts at the same time.
       const spreadMs = random() * fleet.handoverMs;
       const isToAdopt = !isOutdated(failure);
       // Before its Retry-After holds here: this replica may have one that is still to be written.
       if (isToAdopt) sharing.note(failure);
-      sharing.obey(failure, cause, spreadMs);
-      if (isToAdopt) adopt(failure, lease, cause, spreadMs);
+      retryAfter.addShared(failure, spreadMs);
+      if (isToAdopt) adopt(failure, lease, spreadMs);
     },
     /**
      * Milliseconds for which to wait for another replica that is loading now. One that waits after

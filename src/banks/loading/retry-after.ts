@@ -1,7 +1,7 @@
 import { monotonic, type Clock, type MonotonicMs } from '../../clock.ts';
 import type { ListKeeper } from '../list-keeper.ts';
 import type { LoadError } from '../load-error.ts';
-import type { SharedFailure } from './fleet.ts';
+import { causeOf, type SharedFailure } from './fleet.ts';
 import { boundedRetryAfterMs, LONGEST_RETRY_MS, untilExpiredMs } from './schedule.ts';
 
 // Until when the provider's `Retry-After` forbids a load, whichever replica received it.
@@ -12,17 +12,6 @@ export interface RetryAfterOptions {
   readonly ttlMs: number;
   readonly keeper: ListKeeper;
   readonly clock: Clock;
-}
-
-/** A `Retry-After` that this replica or another one has received. */
-export interface ReceivedRetryAfter {
-  /** In milliseconds; 0: the response had none. */
-  readonly retryAfterMs: number;
-  readonly receivedAtMs: MonotonicMs;
-  /** Is added, so that the replicas do not make their next attempts at the same time. */
-  readonly spreadMs: number;
-  /** The failure that it came with. */
-  readonly cause: LoadError;
 }
 
 /** The wait that follows from all that were received. */
@@ -58,28 +47,44 @@ export const createRetryAfter = ({ loadTimeoutMs, ttlMs, keeper, clock }: RetryA
     return Math.max(0, Math.min(wait.untilMs - nowMs, boundMs));
   };
 
+  /** Lengthens the wait, and never shortens it. */
+  const lengthen = (
+    retryAfterMs: number,
+    receivedAtMs: MonotonicMs,
+    spreadMs: number,
+    cause: LoadError,
+  ): void => {
+    if (retryAfterMs === 0) return;
+    const waitMs = boundedRetryAfterMs(retryAfterMs, ttlMs);
+    const untilMs = monotonic(clock.monotonicMs() + waitMs + spreadMs);
+    const minuteEndMs = receivedAtMs + LONGEST_RETRY_MS + spreadMs;
+    const minimumUntilMs = monotonic(Math.min(untilMs, minuteEndMs));
+    const next: Wait = { receivedAtMs, untilMs, minimumUntilMs, cause };
+    wait = wait && !isEnded(wait.receivedAtMs) ? longerOf(next, wait) : next;
+  };
+
   return {
     isEnded,
     leftMs,
     /** What the others need to know: they may have a list to serve where this replica has none. */
-    left: (): Pick<SharedFailure, 'retryAfterMs' | 'retryAfterAtMs'> => {
+    left: (): Pick<SharedFailure, 'retryAfterMs' | 'retryAfterReceivedAtMs'> => {
       const nowMs = clock.monotonicMs();
-      return wait && !isEnded(wait.receivedAtMs)
-        ? { retryAfterMs: Math.max(0, wait.untilMs - nowMs), retryAfterAtMs: wait.receivedAtMs }
-        : { retryAfterMs: 0, retryAfterAtMs: nowMs };
+      if (!wait || isEnded(wait.receivedAtMs))
+        return { retryAfterMs: 0, retryAfterReceivedAtMs: nowMs };
+      const retryAfterMs = Math.max(0, wait.untilMs - nowMs);
+      return { retryAfterMs, retryAfterReceivedAtMs: wait.receivedAtMs };
     },
     /** The failure that the wait follows from, also after a success; undefined without a wait. */
     cause: (): LoadError | undefined => (leftMs() > 0 ? wait?.cause : undefined),
-    /** Lengthens the wait, and never shortens it. */
-    add: ({ retryAfterMs, receivedAtMs, spreadMs, cause }: ReceivedRetryAfter): void => {
-      if (retryAfterMs === 0) return;
-      const waitMs = boundedRetryAfterMs(retryAfterMs, ttlMs);
-      const untilMs = monotonic(clock.monotonicMs() + waitMs + spreadMs);
-      const minuteEndMs = receivedAtMs + LONGEST_RETRY_MS + spreadMs;
-      const minimumUntilMs = monotonic(Math.min(untilMs, minuteEndMs));
-      const next: Wait = { receivedAtMs, untilMs, minimumUntilMs, cause };
-      wait = wait && !isEnded(wait.receivedAtMs) ? longerOf(next, wait) : next;
-    },
+    /**
+     * A load of this replica has failed, perhaps with a `Retry-After`.
+     * @param spreadMs is added, so that the replicas do not make their next attempts at once
+     */
+    add: (failure: LoadError, spreadMs: number): void =>
+      lengthen(failure.retryAfterMs ?? 0, clock.monotonicMs(), spreadMs, failure),
+    /** The same of another replica. */
+    addShared: (failure: SharedFailure, spreadMs: number): void =>
+      lengthen(failure.retryAfterMs, failure.retryAfterReceivedAtMs, spreadMs, causeOf(failure)),
     /** This replica has loaded a list: that ends what was received before the request for it. */
     endBefore: (requestedAtMs: MonotonicMs): void => {
       if (wait && wait.receivedAtMs < requestedAtMs) wait = undefined;
