@@ -247,7 +247,7 @@ const createFleet = ({ config, saving, keeper, retryAfter, secrets, options }: F
       ),
     envelope,
     signing,
-    lifeMs: cache.ttlMs + cache.maxStaleMs,
+    listLifeMs: cache.ttlMs + cache.maxStaleMs,
     longestLeaseMs:
       Math.max(cache.ttlMs, LONGEST_LEASE_ELSEWHERE_MS, provider.timeoutMs) + LEASE_MARGIN_MS,
     clock,

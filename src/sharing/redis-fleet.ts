@@ -101,10 +101,9 @@ export const createRedisFleet = ({ store, lease, keeper, report }: RedisFleetOpt
     renewConnection: store.renewConnection,
     /** Ends the lease, if this replica has it for a load, and closes the connection. */
     stop: async (): Promise<void> => {
-      if (store.lease()?.isOwn) await synchronize();
+      await release();
       isStopping = true;
       await exclusively(() => Promise.resolve());
-      await lease.release();
       await store.close();
     },
   };

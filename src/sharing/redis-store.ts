@@ -26,7 +26,7 @@ export interface RedisStoreOptions extends Omit<RedisConnectionOptions, 'handsha
   readonly envelope: Envelope;
   readonly signing: Signing;
   /** Milliseconds after which Redis may delete a list. */
-  readonly lifeMs: number;
+  readonly listLifeMs: number;
   /** In milliseconds; a longer lease is ignored. */
   readonly longestLeaseMs: number;
   /** Measures the ages of lists. */
@@ -57,7 +57,7 @@ const INVALID_HEAD = Buffer.from('invalid');
 const oldFormatKey = (provenance: string): string => `banks-bff:1:${provenance}:list`;
 
 export const createRedisStore = (options: RedisStoreOptions) => {
-  const { envelope, signing, lifeMs, longestLeaseMs, clock, report } = options;
+  const { envelope, signing, listLifeMs, longestLeaseMs, clock, report } = options;
   /** Identifies this replica as the sender of messages and the owner of the lease. */
   const ownId = randomUUID();
   const savedLease = createSavedLease({ ownId, signing, longestLeaseMs });
@@ -89,10 +89,10 @@ export const createRedisStore = (options: RedisStoreOptions) => {
   const write = async (
     expected: Buffer | undefined,
     entries: readonly RedisEntry[],
-    keepMs: number,
+    lifeMs: number,
   ) => {
     const { news } = await names();
-    const isSet = await connection.run((redis) => redis.compareAndSet(expected, entries, keepMs));
+    const isSet = await connection.run((redis) => redis.compareAndSet(expected, entries, lifeMs));
     // It may be lost: every replica looks at Redis within seconds anyway.
     if (isSet)
       announced = connection.run((redis) => redis.publish(news, ownId)).catch(() => undefined);
@@ -121,11 +121,11 @@ export const createRedisStore = (options: RedisStoreOptions) => {
     /** Of the list in Redis at the last look. */
     version: (): StoreVersion | undefined => content?.version,
     /**
-     * Whether the series in Redis began after this replica connected. A server loads older data only
-     * before it accepts connections: a series that was there then may have lost lists.
+     * Whether the series in Redis began after this replica connected. A server loads older data
+     * only before it accepts connections: a series that was there then may have lost lists.
      */
     isSeriesWhole: (): boolean => content?.version?.series !== seriesAtConnect,
-    /** The lease at the last look; undefined while nobody has it, and once a look has failed. */
+    /** The lease at the last look; undefined while nobody has it, or Redis cannot be used. */
     lease: (): StoredLease | undefined => content?.lease,
     /**
      * Connects anew, with the address as it is now. @returns why the connection in use stays, if it
@@ -149,7 +149,7 @@ export const createRedisStore = (options: RedisStoreOptions) => {
     readList: async (): Promise<StoredList | undefined> => {
       const { head, list } = await names();
       const { values, moment } = await read([head, list], envelope.maxBytes + 1);
-      return openList(values, (bytes) => envelope.open(bytes, moment));
+      return openList(envelope, values, moment);
     },
     /** Undefined if there is none. @throws the same */
     readOldFormatList: async (): Promise<StoredList | undefined> => {
@@ -172,7 +172,7 @@ export const createRedisStore = (options: RedisStoreOptions) => {
         { key: keys.head, value: head },
         { key: keys.list, value: sealed },
       ];
-      if (!(await write(seen.head, entries, lifeMs))) return false;
+      if (!(await write(seen.head, entries, listLifeMs))) return false;
       if (content) content = { ...content, head, version };
       return true;
     },
@@ -184,7 +184,7 @@ export const createRedisStore = (options: RedisStoreOptions) => {
     invalidateHead: async (): Promise<void> => {
       if (!content) return;
       const { head: key } = await names();
-      await write(content.head, [{ key, value: INVALID_HEAD }], lifeMs);
+      await write(content.head, [{ key, value: INVALID_HEAD }], listLifeMs);
     },
     /** Writes a lease over the one of the last look. Never rejects. */
     writeLease: async (next: LeaseToWrite): Promise<LeaseResult> => {
@@ -211,12 +211,13 @@ export const createRedisStore = (options: RedisStoreOptions) => {
  * @throws {StoreError | LoadError | SecretFileError} if the list does not belong to the head
  */
 const openList = async (
-  [headBytes, bytes]: readonly (Buffer | undefined)[],
-  open: (bytes: Buffer) => Promise<StoredList>,
+  envelope: Envelope,
+  [head, bytes]: readonly (Buffer | undefined)[],
+  moment: StoreMoment,
 ): Promise<StoredList | undefined> => {
-  if (!headBytes || !bytes) return undefined;
-  const list = await open(bytes);
-  const version = readHead(headBytes.subarray(0, COMPARED_BYTES));
+  if (!head || !bytes) return undefined;
+  const list = await envelope.open(bytes, moment);
+  const version = readHead(head.subarray(0, COMPARED_BYTES));
   if (!version || !isAt(version, list))
     throw new StoreError('contains a list that does not belong to its version; ignored');
   return list;

@@ -108,7 +108,7 @@ const redisWith = (
     url: () => Promise.resolve('redis://127.0.0.1'),
     envelope,
     signing,
-    lifeMs: TTL_MS,
+    listLifeMs: TTL_MS,
     longestLeaseMs: TTL_MS,
     clock: systemClock,
     ioClock: systemClock,
