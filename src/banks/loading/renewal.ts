@@ -42,8 +42,6 @@ export const createRenewal = (options: RenewalOptions) => {
       else await waitOrRenew();
     }
     /* oxlint-enable no-await-in-loop */
-    refreshes.endAll(STOPPING);
-    changes.emit('change');
   };
 
   const lookAtOthers = async (): Promise<void> => {
@@ -139,6 +137,7 @@ export const createRenewal = (options: RenewalOptions) => {
       stopping.abort(STOPPING);
       wakeUp.wake();
       await running;
+      refreshes.endAll(STOPPING);
       changes.emit('change');
     },
   };
