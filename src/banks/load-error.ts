@@ -5,9 +5,11 @@ import { FAILURE_KINDS, UNUSABLE_FILE_TEXTS, type FailureTexts } from '../failur
 
 export type LoadErrorKind = keyof typeof FAILURE_KINDS;
 
-const isKind = (name: string): name is LoadErrorKind => Object.hasOwn(FAILURE_KINDS, name);
+export const isLoadErrorKind = (value: unknown): value is LoadErrorKind =>
+  typeof value === 'string' && Object.hasOwn(FAILURE_KINDS, value);
 
-export const LOAD_ERROR_KINDS: readonly LoadErrorKind[] = Object.keys(FAILURE_KINDS).filter(isKind);
+export const LOAD_ERROR_KINDS: readonly LoadErrorKind[] =
+  Object.keys(FAILURE_KINDS).filter(isLoadErrorKind);
 
 /** The `reasonCode` where a file that the request needs cannot be used: nobody was asked. */
 export const UNUSABLE_FILE = 'UNUSABLE_FILE';

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { LOAD_ERROR_KINDS, type LoadErrorKind } from '../banks/load-error.ts';
+import { isLoadErrorKind } from '../banks/load-error.ts';
 import type { Lease, SharedFailure } from '../banks/loading/fleet.ts';
 import { monotonic, type MonotonicMs, type StoreMs } from '../clock.ts';
 import { isJsonObject, parseJson } from '../json.ts';
@@ -175,6 +175,3 @@ const toFailure = (value: unknown): SavedFailure | undefined => {
     ? { id, kind, attempts, failingSinceMs, listId, retryAfterUntilMs, retryAfterReceivedAtMs }
     : undefined;
 };
-
-const isLoadErrorKind = (value: unknown): value is LoadErrorKind =>
-  LOAD_ERROR_KINDS.some((kind) => kind === value);
