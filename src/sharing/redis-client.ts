@@ -18,8 +18,8 @@ export interface RedisClient {
   read(keys: readonly string[], maxBytes: number): Promise<ReadValues>;
   /**
    * Sets all `entries` in one step, if the first one's key still has the value `expected`
-   * (undefined: none), of which no more than the first {@link COMPARED_BYTES} are compared. A value of
-   * another type counts as none.
+   * (undefined: none), of which no more than the first {@link COMPARED_BYTES} are compared. A value
+   * of another type counts as none.
    * @param lifeMs milliseconds after which Redis deletes the values
    * @returns whether it did
    */
@@ -33,7 +33,7 @@ export interface RedisClient {
 }
 
 export interface ReadValues {
-  readonly nowMs: StoreMs;
+  readonly storeMs: StoreMs;
   readonly values: readonly (Buffer | undefined)[];
 }
 
@@ -162,10 +162,10 @@ const createRedisClient = (
       const reply = await evaluate(READ, keys, [String(maxBytes)]);
       if (!isListOfBuffers(reply) || reply.length !== keys.length + 2) throw unexpectedReply();
       const [seconds, microseconds, ...values] = reply;
-      const nowMs = Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000);
-      if (!Number.isSafeInteger(nowMs)) throw unexpectedReply();
+      const storeMs = Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000);
+      if (!Number.isSafeInteger(storeMs)) throw unexpectedReply();
       return {
-        nowMs: storeTime(nowMs),
+        storeMs: storeTime(storeMs),
         values: values.map((value) => (value.length > 0 ? value : undefined)),
       };
     },

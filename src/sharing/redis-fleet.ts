@@ -36,22 +36,15 @@ export const createRedisFleet = ({ store, lease, keeper, report }: RedisFleetOpt
   let next: Promise<void> | undefined;
   let isStopping = false;
 
-  /** Exchanges until there is nothing left to do. @returns what is wrong with what Redis has */
-  const exchangeInRounds = async (): Promise<string | undefined> => {
+  /** Exchanges until there is nothing left to do, and reports how that went. */
+  const exchangeInRounds = async (): Promise<void> => {
     for (let round = 1; ; round += 1) {
       // oxlint-disable-next-line no-await-in-loop -- one look after the other
       const { again, problem } = await exchange();
       if (problem !== undefined) report.ifNew(problem);
-      if (!again || round === MAX_ROUNDS) return problem;
-    }
-  };
-
-  const exchangeNow = async (): Promise<void> => {
-    try {
-      const problem = await exchangeInRounds();
+      if (again && round < MAX_ROUNDS) continue;
       if (problem === undefined) report.success();
-    } catch (error) {
-      store.failed(error);
+      return;
     }
   };
 
@@ -59,7 +52,7 @@ export const createRedisFleet = ({ store, lease, keeper, report }: RedisFleetOpt
   const synchronize = (): Promise<void> =>
     (next ??= exclusively(async () => {
       next = undefined;
-      if (!isStopping) await exchangeNow();
+      if (!isStopping) await exchangeInRounds().catch(store.failed);
     }));
 
   const release = async (): Promise<void> => {

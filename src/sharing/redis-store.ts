@@ -81,8 +81,8 @@ export const createRedisStore = (options: RedisStoreOptions) => {
 
   /** The first `maxBytes` of each value, and the moment at which they were read. */
   const read = async (keys: readonly string[], maxBytes: number) => {
-    const { nowMs, values } = await connection.run((redis) => redis.read(keys, maxBytes));
-    return { values, moment: { storeMs: nowMs, nowMs: clock.monotonicMs() } };
+    const { storeMs, values } = await connection.run((redis) => redis.read(keys, maxBytes));
+    return { values, moment: { storeMs, nowMs: clock.monotonicMs() } };
   };
 
   /** Writes over `expected`, and sends a message. @returns whether it was written */

@@ -121,7 +121,7 @@ const withTimeOf = async (
       connect: () => late(redis.connect()),
       read: async (keys, maxBytes) => ({
         ...(await late(redis.read(keys, maxBytes))),
-        nowMs: storeTime(clock.wallMs()),
+        storeMs: storeTime(clock.wallMs()),
       }),
       compareAndSet: (...write) => late(redis.compareAndSet(...write)),
       publish: (...message) => late(redis.publish(...message)),

@@ -207,7 +207,7 @@ export const createRedisWorld = (world: World, history: History) => {
         destroy: () => drop(connection, new Error('The client is closed')),
         read: (keys, maxBytes) =>
           send(connection, 'read', false, () => ({
-            nowMs: storeTime(timeMs()),
+            storeMs: storeTime(timeMs()),
             values: keys.map((key) => get(key)?.subarray(0, maxBytes)),
           })),
         compareAndSet: (expected, entries, lifeMs) =>

@@ -99,7 +99,7 @@ const redisWith = (
   const client: RedisClient = {
     connect: () => Promise.resolve(),
     destroy: () => undefined,
-    read: () => Promise.resolve({ nowMs: storeTime(NOW_MS), values: held }),
+    read: () => Promise.resolve({ storeMs: storeTime(NOW_MS), values: held }),
     compareAndSet: () => Promise.resolve(true),
     publish: () => Promise.resolve(),
     subscribe: (_channel, onMessage) => Promise.resolve(void (tell = onMessage)),
