@@ -1,6 +1,6 @@
 import { confirmDecisions, type CachedList } from '../banks/cached-list.ts';
 import type { ListKeeper } from '../banks/list-keeper.ts';
-import { wasStored, nextVersion } from '../banks/order.ts';
+import { wasStored } from '../banks/order.ts';
 import type { RedisStore } from './redis-store.ts';
 import type { SharedLease } from './shared-lease.ts';
 
@@ -42,13 +42,8 @@ export const createListCommit = (options: ListCommitOptions) => {
     if (!cached || cached.id !== previous?.id || store.version()?.listId !== cached.id)
       return false;
     const known = confirmDecisions(list, cached.decisions);
-    const storeVersion = nextVersion(cached.storeVersion, known, store.isSeriesWhole());
-    try {
-      if (!(await store.writeList(known, storeVersion))) return false;
-    } catch (error) {
-      store.failed(error);
-      return false;
-    }
+    const storeVersion = await store.writeList(known, cached.storeVersion).catch(store.failed);
+    if (!storeVersion) return false;
     const isTaken = keeper.take({ ...known, storeVersion }, previous);
     await lease.endForFreshList();
     return isTaken;

@@ -1,7 +1,7 @@
 import { confirmDecisions, type CachedList, type StoredList } from '../banks/cached-list.ts';
 import type { ListKeeper } from '../banks/list-keeper.ts';
 import { LoadError } from '../banks/load-error.ts';
-import { chooseList, isAt, wasStored, nextVersion } from '../banks/order.ts';
+import { chooseList, isAt, wasStored } from '../banks/order.ts';
 import type { MonotonicMs } from '../clock.ts';
 import { describeStoreFailure, type StoreReport } from './store-report.ts';
 import type { RedisStore, StoreContent } from './redis-store.ts';
@@ -54,7 +54,7 @@ export const createListExchange = (options: ListExchangeOptions) => {
     try {
       return { theirs: await read() };
     } catch (error) {
-      if (!store.isConnected()) throw error;
+      if (!store.isAvailable()) throw error;
       return { problem: describeStoreFailure(error) };
     }
   };
@@ -72,10 +72,10 @@ export const createListExchange = (options: ListExchangeOptions) => {
   };
 
   const writeOurs = async (ours: CachedList, theirs: StoredList | undefined): Promise<Outcome> => {
-    const next = nextVersion(theirs?.storeVersion, ours, store.isSeriesWhole());
     const list = theirs ? keeper.rememberingBoth(ours, theirs) : ours;
-    if (!(await store.writeList(list, next))) return AGAIN;
-    keeper.markStored(list, next);
+    const version = await store.writeList(list, theirs?.storeVersion);
+    if (!version) return AGAIN;
+    keeper.markStored(list, version);
     if (cache.freshForMs() > 0) await lease.endForFreshList();
     return DONE;
   };

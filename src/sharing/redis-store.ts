@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { CachedList, StoredList } from '../banks/cached-list.ts';
-import { isAt, type StoreVersion } from '../banks/order.ts';
+import { isAt, nextVersion, type StoreVersion } from '../banks/order.ts';
 import { storeTime, type Clock, type MonotonicMs } from '../clock.ts';
 import type { Envelope } from './envelope.ts';
 import { StoreError } from './store-report.ts';
@@ -18,8 +18,8 @@ import type { Signing } from './signing.ts';
 // The head, the list and the lease in Redis or Valkey, 6 or newer: RESP3 carries commands and
 // messages on one connection. README.md says what the values contain.
 //
-// The store remembers what it saw at the last look, and writes only over that: `version`, `lease`,
-// `isAvailable` and `isSeriesWhole` are of then. Redis deletes the values after a time only to
+// The store remembers what it saw at the last look, and writes only over that: `version`, `lease`
+// and `isAvailable` are of then. Redis deletes the values after a time only to
 // clean up: no rule depends on it.
 
 export interface RedisStoreOptions extends Omit<RedisConnectionOptions, 'handshake'> {
@@ -79,6 +79,12 @@ export const createRedisStore = (options: RedisStoreOptions) => {
       void (seriesAtConnect = await handshake(redis, await names(), ownId, () => onNews())),
   });
 
+  /**
+   * Whether the series in Redis began after this replica connected. A server loads older data only
+   * before it accepts connections: a series that was there then may have lost lists.
+   */
+  const isSeriesWhole = (): boolean => content?.version?.series !== seriesAtConnect;
+
   /** The first `maxBytes` of each value, and the moment at which they were read. */
   const read = async (keys: readonly string[], maxBytes: number) => {
     const { storeMs, values } = await connection.run((redis) => redis.read(keys, maxBytes));
@@ -110,21 +116,15 @@ export const createRedisStore = (options: RedisStoreOptions) => {
       await announced;
       connection.close();
     },
-    isConnected: connection.isOpen,
     /** Whether the last look succeeded: an open connection is not enough without the key. */
     isAvailable: (): boolean => content !== undefined && connection.isOpen(),
     /** Redis cannot be used before the next look. */
-    failed: (error: unknown): void => {
+    failed: (error: unknown): undefined => {
       content = undefined;
       report.unlessReported(error);
     },
     /** Of the list in Redis at the last look. */
     version: (): StoreVersion | undefined => content?.version,
-    /**
-     * Whether the series in Redis began after this replica connected. A server loads older data
-     * only before it accepts connections: a series that was there then may have lost lists.
-     */
-    isSeriesWhole: (): boolean => content?.version?.series !== seriesAtConnect,
     /** The lease at the last look; undefined while nobody has it, or Redis cannot be used. */
     lease: (): StoredLease | undefined => content?.lease,
     /**
@@ -159,12 +159,14 @@ export const createRedisStore = (options: RedisStoreOptions) => {
     },
     /**
      * Writes a list over the one of the last look.
-     * @returns whether it did; if not, another replica has written one
+     * @param replaced the version of that one, if it could be read
+     * @returns the version of the store then; undefined if another replica has written a list
      * @throws {StoreError | SecretFileError}
      */
-    writeList: async (list: CachedList, version: StoreVersion): Promise<boolean> => {
-      if (!content) return false;
+    writeList: async (list: CachedList, replaced: StoreVersion | undefined) => {
+      if (!content) return undefined;
       const seen = content;
+      const version = nextVersion(replaced, list, isSeriesWhole());
       const head = writeHead(version);
       const sealed = await envelope.seal(list, version, movedTo(clock.monotonicMs(), seen.moment));
       const keys = await names();
@@ -172,9 +174,9 @@ export const createRedisStore = (options: RedisStoreOptions) => {
         { key: keys.head, value: head },
         { key: keys.list, value: sealed },
       ];
-      if (!(await write(seen.head, entries, listLifeMs))) return false;
+      if (!(await write(seen.head, entries, listLifeMs))) return undefined;
       if (content) content = { ...content, head, version };
-      return true;
+      return version;
     },
     /**
      * Makes the head of the last look invalid, which every replica notices at its next look: those
