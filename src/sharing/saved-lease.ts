@@ -62,15 +62,13 @@ export const createSavedLease = ({ ownId, signing, longestLeaseMs }: SavedLeaseO
     const leftMs = leaseEndMs(saved, storeMs) - storeMs;
     const isFound = leftMs > (failure ? -FAILURE_FOUND_MS : 0);
     if (!isFound || leftMs > longestLeaseMs) return undefined;
-    const shared = failure && toShared(failure, moment);
     return {
       id,
       owner,
       isOwn: owner === ownId,
       isLoading: saved.isLoading && saved.heldUntilMs > storeMs,
       heldUntilMs: monotonic(nowMs + leftMs),
-      // Where the next attempt is due, the Retry-After has been obeyed.
-      failure: shared && leftMs <= 0 ? { ...shared, retryAfterMs: 0 } : shared,
+      failure: failure && toShared(failure, moment),
     };
   };
   return {
