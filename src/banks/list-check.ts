@@ -36,16 +36,6 @@ export const createListCheck = ({ policy, guard: rules, clock }: ListCheckOption
 
   const windowNow = () => memoryWindow(policy, clock.monotonicMs());
 
-  const precedentOf = (current: StoredList): Precedent => {
-    const now = windowNow();
-    return {
-      cached: current,
-      largestCount: largestCount(current, now),
-      bestFilled: bestFilled(current, now),
-      windowMs: now.windowMs,
-    };
-  };
-
   /**
    * @param overrides the reasons for which the guard does not refuse this one list
    * @returns those of them for which it would have
@@ -59,8 +49,14 @@ export const createListCheck = ({ policy, guard: rules, clock }: ListCheckOption
     const list = { ...UNKNOWN_IN_STORES, ...next };
     // A list that may no longer be served is not compared with.
     if (!current || !canBeServed(current)) return guard(list, undefined, rules, overrides);
-    const precedent = precedentOf(current);
-    if (!wasCached(current, next, windowNow())) return guard(list, precedent, rules, overrides);
+    const now = windowNow();
+    const precedent: Precedent = {
+      cached: current,
+      largestCount: largestCount(current, now),
+      bestFilled: bestFilled(current, now),
+      windowMs: now.windowMs,
+    };
+    if (!wasCached(current, next, now)) return guard(list, precedent, rules, overrides);
     // What was right before is neither shrunk nor drifted; the other rules still hold.
     guard(list, precedent, rules, OVERRIDABLE);
     return [];

@@ -81,10 +81,12 @@ export interface OrderedList {
   readonly isAgeUnknown: boolean;
 }
 
+type VersionedList = Pick<OrderedList, 'id' | 'storeVersion'>;
+
 /** Whether this is the version at which the store took the list. */
 export const isAt = (
   { series, number, listId }: StoreVersion,
-  { id, storeVersion }: Pick<OrderedList, 'id' | 'storeVersion'>,
+  { id, storeVersion }: VersionedList,
 ): boolean =>
   listId === id &&
   storeVersion.listId === id &&
@@ -98,7 +100,7 @@ export const isAt = (
  */
 export const nextVersion = (
   theirs: StoreVersion = NO_VERSION,
-  { id, storeVersion }: Pick<OrderedList, 'id' | 'storeVersion'>,
+  { id, storeVersion }: VersionedList,
   isSeriesWhole: boolean,
 ): StoreVersion => {
   const above = Math.max(theirs.number, storeVersion.number) + 1;
@@ -116,17 +118,15 @@ export const nextVersion = (
 /**
  * Whether the store has taken the list, as far as this replica knows: it need not have it still.
  */
-export const wasStored = ({
-  id,
-  storeVersion,
-}: Pick<OrderedList, 'id' | 'storeVersion'>): boolean => storeVersion.listId === id;
+export const wasStored = ({ id, storeVersion }: VersionedList): boolean =>
+  storeVersion.listId === id;
 
 /** Whether a list that the store has not taken was loaded when the store had the other one. */
 const isSuccessor = (some: OrderedList, other: OrderedList): boolean =>
   some.storeVersion.listId === other.id;
 
 /** The version at which the store took the list for the first time. */
-const originOf = ({ storeVersion }: Pick<OrderedList, 'storeVersion'>): StoreVersion => ({
+const originOf = ({ storeVersion }: OrderedList): StoreVersion => ({
   ...storeVersion,
   ...storeVersion.carriedFrom,
 });

@@ -1,20 +1,17 @@
+import type { ListContent } from '../reading/list-reader.ts';
 import {
   countFilled,
   JSON_TYPES,
   MAX_FIELD_NAMES,
   newField,
   type FieldProfile,
-  type ListProfile,
 } from '../reading/profile.ts';
 import { isMoreThanShare, percent } from '../share.ts';
 
 // What a new list lost compared with the cached one: for each published field, the share of the
 // entries that lack it now, or have it with another JSON type. What it gained is never drift. Pure.
 
-export interface ProfiledList {
-  readonly count: number;
-  readonly profile: ListProfile;
-}
+export type ProfiledList = Pick<ListContent, 'count' | 'profile'>;
 
 /**
  * The published fields of which `next` lost more than `maxDrift` (0 to 1). The drift of a field is

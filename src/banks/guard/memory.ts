@@ -33,22 +33,15 @@ export interface RememberingList extends Omit<ListContent, 'json'> {
   readonly earlier: readonly EarlierList[];
 }
 
-/** The time now and how long lists are remembered, in milliseconds. */
-export interface MemoryWindow {
-  readonly nowMs: MonotonicMs;
-  readonly windowMs: number;
-}
-
 const WEEK_MS = 7 * 86_400_000;
 
-/** No longer than a list may be served. */
-export const memoryWindow = (
-  { maxStaleMs }: FreshnessPolicy,
-  nowMs: MonotonicMs,
-): MemoryWindow => ({
+/** The time now, and how long lists are remembered: no longer than one may be served. */
+export const memoryWindow = ({ maxStaleMs }: FreshnessPolicy, nowMs: MonotonicMs) => ({
   nowMs,
   windowMs: Math.min(WEEK_MS, maxStaleMs),
 });
+
+type MemoryWindow = ReturnType<typeof memoryWindow>;
 
 /** Identifies a list by its entries, in any order. */
 const contentOf = ({ entryDigests }: Pick<ListContent, 'entryDigests'>): string =>
