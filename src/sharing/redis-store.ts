@@ -8,9 +8,9 @@ import { COMPARED_BYTES, type RedisClient, type RedisEntry } from './redis-clien
 import { createRedisConnection, type RedisConnectionOptions } from './redis-connection.ts';
 import { readHead, writeHead } from './saved-version.ts';
 import {
-  createSavedLease,
+  createLeaseFormat,
   type LeaseToWrite,
-  type StoredLease,
+  type LeaseWithOwner,
   type StoreMoment,
 } from './saved-lease.ts';
 import type { Signing } from './signing.ts';
@@ -41,8 +41,8 @@ export interface StoreContent {
   readonly version: StoreVersion | undefined;
   /** What is compared before a lease is written. */
   readonly leaseBytes: Buffer | undefined;
-  /** Undefined if nobody has it; see {@link createSavedLease} for one that has ended. */
-  readonly lease: StoredLease | undefined;
+  /** Undefined if nobody has it; see {@link createLeaseFormat} for one that has ended. */
+  readonly lease: LeaseWithOwner | undefined;
   readonly moment: StoreMoment;
 }
 
@@ -60,7 +60,7 @@ export const createRedisStore = (options: RedisStoreOptions) => {
   const { envelope, signing, listLifeMs, longestLeaseMs, clock, report } = options;
   /** Identifies this replica as the sender of messages and the owner of the lease. */
   const ownId = randomUUID();
-  const savedLease = createSavedLease({ ownId, signing, longestLeaseMs });
+  const leaseFormat = createLeaseFormat({ ownId, signing, longestLeaseMs });
   const names = (): Promise<Names> => namesFor(envelope.provenance, signing);
   /**
    * What Redis had at the last look, or was written since; undefined while it cannot be used. A
@@ -126,7 +126,7 @@ export const createRedisStore = (options: RedisStoreOptions) => {
     /** Of the list in Redis at the last look. */
     version: (): StoreVersion | undefined => content?.version,
     /** The lease at the last look; undefined while nobody has it, or Redis cannot be used. */
-    lease: (): StoredLease | undefined => content?.lease,
+    lease: (): LeaseWithOwner | undefined => content?.lease,
     /**
      * Connects anew, with the address as it is now. @returns why the connection in use stays, if it
      * does
@@ -138,7 +138,7 @@ export const createRedisStore = (options: RedisStoreOptions) => {
       const { values, moment } = await read([keys.head, keys.lease], COMPARED_BYTES);
       connection.endBackOff();
       const [head, leaseBytes] = values;
-      const lease = await savedLease.read(leaseBytes, moment);
+      const lease = await leaseFormat.read(leaseBytes, moment);
       return (content = { head, version: readHead(head), leaseBytes, lease, moment });
     },
     /**
@@ -195,9 +195,9 @@ export const createRedisStore = (options: RedisStoreOptions) => {
         const seen = content;
         const moment = movedTo(clock.monotonicMs(), seen.moment);
         const { lease: key } = await names();
-        const value = await savedLease.write(next, moment);
+        const value = await leaseFormat.write(next, moment);
         if (!(await write(seen.leaseBytes, [{ key, value }], longestLeaseMs))) return 'overtaken';
-        const lease = await savedLease.read(value, moment);
+        const lease = await leaseFormat.read(value, moment);
         if (content) content = { ...content, leaseBytes: value, lease };
         return 'written';
       } catch (error) {

@@ -15,13 +15,14 @@ export interface StoreMoment extends Moment {
   readonly storeMs: StoreMs;
 }
 
-export interface StoredLease extends Lease {
+export interface LeaseWithOwner extends Lease {
   /** The replica that has it. */
   readonly owner: string;
 }
 
 /** A new lease of this replica, or one of another replica with a new failure. */
-export type LeaseToWrite = Omit<Lease, 'id' | 'isOwn'> & Partial<Pick<StoredLease, 'id' | 'owner'>>;
+export type LeaseToWrite = Omit<Lease, 'id' | 'isOwn'> &
+  Partial<Pick<LeaseWithOwner, 'id' | 'owner'>>;
 
 /**
  * How long a failure is still found after the end of its lease. After that it is in the lease of
@@ -32,7 +33,7 @@ const FAILURE_FOUND_MS = 10_000;
 /** Nobody has the lease. */
 export const ENDED: LeaseToWrite = { heldUntilMs: monotonic(-Infinity), isLoading: false };
 
-export interface SavedLeaseOptions {
+export interface LeaseFormatOptions {
   /** Identifies this replica. */
   readonly ownId: string;
   readonly signing: Signing;
@@ -40,7 +41,7 @@ export interface SavedLeaseOptions {
   readonly longestLeaseMs: number;
 }
 
-export const createSavedLease = ({ ownId, signing, longestLeaseMs }: SavedLeaseOptions) => {
+export const createLeaseFormat = ({ ownId, signing, longestLeaseMs }: LeaseFormatOptions) => {
   /**
    * Undefined if nobody has the lease, or the bytes are not a lease. One that has ended counts as
    * none; but with a failure it is returned for {@link FAILURE_FOUND_MS} more, so that a replica
@@ -49,7 +50,7 @@ export const createSavedLease = ({ ownId, signing, longestLeaseMs }: SavedLeaseO
   const read = async (
     bytes: Buffer | undefined,
     moment: StoreMoment,
-  ): Promise<StoredLease | undefined> => {
+  ): Promise<LeaseWithOwner | undefined> => {
     if (!bytes) return undefined;
     const { storeMs, nowMs } = moment;
     const signed = await signing.verify('lease', bytes).catch((error: unknown) => {
