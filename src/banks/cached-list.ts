@@ -105,7 +105,7 @@ export const createListCache = (policy: FreshnessPolicy, clock: Pick<Clock, 'mon
   const ageMs = (): number | undefined => (get() ? policy.ttlMs - freshForMs() : undefined);
   const state = (): Freshness => freshness(ageMs(), policy);
   return {
-    /** A start of 0 would mean to the library that none is given. */
+    /** The library takes a start of 0 for none. */
     set: (list: CachedList): void =>
       void cache.set('banks', list, { start: list.loadedAtMs || -1 }),
     /** The list, however old it is. */

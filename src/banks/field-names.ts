@@ -15,7 +15,7 @@ export const showName = (name: string): string =>
 /** Fewer letters than any token has, so that none is shown which the provider put into a name. */
 const MAX_ADDED_LETTERS = 12;
 
-/** Those names and paths of the provider that may be shown as what `name` perhaps means. */
+/** The provider's names and paths that may be shown as suggestions for `name`. */
 export const showableNames = (name: string, upstreamFields: readonly string[]): string[] =>
   upstreamFields.filter(
     (field) =>

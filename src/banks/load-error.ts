@@ -54,8 +54,9 @@ export class LoadError extends Error {
 }
 
 /**
- * Of everything that is under way when the service stops: no failure of the provider, whatever its
- * kind. The public port has closed before; the management port answers with `draining`.
+ * Ends everything that is under way when the service stops. It is no failure of the provider, and
+ * its kind is shown to nobody: the public port has closed before, and the management port answers
+ * with `draining`.
  */
 export const STOPPING = new LoadError('unreachable', 'the service is stopping');
 

@@ -29,8 +29,8 @@ export interface StoreVersion extends SeriesVersion {
    */
   readonly former: readonly SeriesVersion[];
   /**
-   * Where the store had no list when it took this one again: the version that this one had before.
-   * It is not later than that, whatever else the store has had.
+   * Where an empty store took this list again: the version that the list had before. Its place in
+   * the order is still that one.
    */
   readonly carriedFrom?: SeriesVersion | undefined;
 }

@@ -108,8 +108,8 @@ export const createListExchange = (options: ListExchangeOptions) => {
 
   /**
    * The list in Redis cannot be read, and this replica has none to write. Those that have one look
-   * only at the head, which may be as they know it. Asks once: what this replica cannot read, they
-   * might write again and again.
+   * only at the head, which may be as they know it. Asks once: they might write again and again
+   * what this replica cannot read.
    */
   const askForList = async (): Promise<void> => {
     if (hasAsked || !store.version()) return;

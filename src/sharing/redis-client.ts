@@ -43,8 +43,8 @@ export interface RedisEntry {
 }
 
 /**
- * As much of a value is compared: longer ones were not written by this service, and are compared by
- * their beginning.
+ * The most bytes of a value that are compared. None that this service writes and compares has more;
+ * longer ones are compared by their beginning.
  */
 export const COMPARED_BYTES = 1024;
 

@@ -129,8 +129,8 @@ export const createRedisConnection = (options: RedisConnectionOptions) => {
       return undefined;
     },
     /**
-     * To be called once the connection has proved to be of use: one may be accepted and closed
-     * again and again.
+     * To be called once the connection has been of use: a server may accept each one, and close it
+     * at once.
      */
     endBackOff: (): void => {
       failedAttempts = 0;

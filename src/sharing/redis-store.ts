@@ -19,7 +19,7 @@ import type { Signing } from './signing.ts';
 // messages on one connection. README.md says what the values contain.
 //
 // The store remembers what it saw at the last look, and writes only over that: `version`, `lease`
-// and `isAvailable` are of then. Redis deletes the values after a time only to
+// and `isAvailable` are as of that look. Redis deletes the values after a time only to
 // clean up: no rule depends on it.
 
 export interface RedisStoreOptions extends Omit<RedisConnectionOptions, 'handshake'> {

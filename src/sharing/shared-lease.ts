@@ -89,8 +89,9 @@ export const createSharedLease = (options: SharedLeaseOptions) => {
         attempts: keeper.failures.current().failure ? newFailure.attempts : 0,
         listId: store.version()?.listId ?? '',
         retryAfterMs: Math.max(newFailure.retryAfterMs, earlier?.retryAfterMs ?? 0),
-        // Of the longer one. Of a new one not the time of the response: the store has been looked
-        // at since, so this is not too early, however long its reply took.
+        // That of the longer one. A new one counts as received now: the time of its response could
+        // be too early, by as long as the reply of the store took, and a list that was requested
+        // before it would then end it.
         retryAfterReceivedAtMs:
           earlier && earlier.retryAfterMs > newFailure.retryAfterMs
             ? earlier.retryAfterReceivedAtMs

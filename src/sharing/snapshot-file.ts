@@ -64,8 +64,9 @@ export const createSnapshotFile = (options: SnapshotOptions) => {
   const now = () => ({ storeMs: clock.wallMs(), nowMs: clock.monotonicMs() });
 
   /**
-   * A restored list is written back as it was, so that a failing disk is told at once: by a clock
-   * that is wrong now, it would be too old to be served once that clock is corrected.
+   * A restored list is written back at once, so that a failing disk is reported, and as it was
+   * read: in a new envelope, with the time of a clock that is wrong now, it would be too old to be
+   * served once that clock is corrected.
    */
   const contentOf = async (list: CachedList, moment: Moment): Promise<Buffer> =>
     (list.isUnconfirmed && restored) || (await envelope.seal(list, list.storeVersion, moment));

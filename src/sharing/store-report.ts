@@ -28,7 +28,7 @@ export const createStoreReport = (store: StoreName, onEvent: (event: StoreEvent)
     reported = reason;
     onEvent({ type: 'store-failed', store, reason });
   };
-  /** One event, however often the same reason is met in a row. */
+  /** An event only if the reason is not the one that was reported last. */
   const ifNew = (reason: string): void => {
     if (reason !== reported) everyTime(reason);
   };

@@ -53,7 +53,9 @@ const UNFILLED = newField();
 type Side = readonly [field: FieldProfile, entries: number];
 
 const describeFilled = (before: Side, now: Side): string =>
-  `filled in ${percent(countFilled(before[0]), before[1])} of entries before, ${percent(countFilled(now[0]), now[1])} now`;
+  `filled in ${shareFilled(before)} of entries before, ${shareFilled(now)} now`;
+
+const shareFilled = ([field, entries]: Side): string => percent(countFilled(field), entries);
 
 const describeTypes = (before: Side, now: Side): string =>
   `${typesOf(before)} before, ${typesOf(now)} now`;

@@ -133,11 +133,11 @@ const describeObjects = (
     const inside = objectFields.get(name);
     if (!inside) return [];
     const paths = showableNames(from, inside).slice(0, MAX_DESCRIBED_FIELDS);
-    const wayOut =
+    const advice =
       paths.length > 0
         ? `BANK_FIELDS can name what is in it: ${paths.map(renamed).join(', ')}`
         : 'remove it from BANK_FIELDS';
-    return [`the field ${showName(from)} is an object, or has objects; ${wayOut}`];
+    return [`the field ${showName(from)} is an object, or has objects; ${advice}`];
   });
 
 /** Published as its own name, without what leads there. */
@@ -149,10 +149,10 @@ const findShrinkage = (
   { maxShrink }: GuardPolicy,
 ): LoadError | undefined => {
   if (!isMoreThanShare(largestCount - count, largestCount, maxShrink)) return undefined;
-  const since = largestCount > cached.count ? ` in the last ${describeWindow(windowMs)}` : '';
+  const period = largestCount > cached.count ? ` in the last ${describeWindow(windowMs)}` : '';
   return new LoadError(
     'shrunk',
-    `the list shrank from ${largestCount} to ${count} entries${since}`,
+    `the list shrank from ${largestCount} to ${count} entries${period}`,
   );
 };
 

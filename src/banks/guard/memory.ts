@@ -161,7 +161,7 @@ const together = (one: EarlierList, later: EarlierList): EarlierList => ({
   ...(later.count > one.count ? later : one),
   filled: greatestOf(one.filled, later.filled),
   firstUntilMs: one.firstUntilMs,
-  // Forgotten too late rather than too early, by a part of the window.
+  // So the earlier one is remembered for longer than the window, by a part of it at most.
   lastUntilMs: monotonic(Math.max(one.lastUntilMs, later.lastUntilMs)),
 });
 

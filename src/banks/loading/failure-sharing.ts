@@ -82,6 +82,6 @@ export const createFailureSharing = (options: RenewalOptions, nextLoad: NextLoad
 
 /** A failure that counts for all replicas. */
 interface KnownFailure extends Pick<SharedFailure, 'id' | 'kind'> {
-  /** Whether the others can read it, or need not. */
+  /** Whether nothing is left to be written: the store has it, or no other replica needs it. */
   readonly isShared: boolean;
 }

@@ -19,7 +19,7 @@ interface Wait {
   /** When the last one was received. */
   readonly receivedAtMs: MonotonicMs;
   readonly untilMs: MonotonicMs;
-  /** It is waited until then also without a list to serve. */
+  /** Until when it holds without a list to serve. */
   readonly minimumUntilMs: MonotonicMs;
   /** The failure that the last one came with. */
   readonly cause: LoadError;

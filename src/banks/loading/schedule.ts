@@ -21,8 +21,8 @@ const LONGEST_RETRY_AFTER_MS = 3_600_000;
 /**
  * The wait after the `failures`-th failure in a row (1 is the first), in milliseconds: exponential
  * with full jitter above a floor of about 1 s, at most the smaller of the TTL and 1 min. At the cap
- * the whole cap is waited, so that a long outage costs one call a minute; the jitter of the earlier
- * steps has spread the replicas by then.
+ * there is no jitter, so that a long outage costs one call a minute; that of the earlier steps has
+ * spread the replicas by then.
  */
 export const retryDelayMs = (failures: number, ttlMs: number, random: number): number => {
   const cap = Math.min(ttlMs, LONGEST_RETRY_MS);

@@ -111,7 +111,7 @@ const notAList = (json: Buffer): LoadError =>
         'the response is JSON, but not a list; if the list is inside, set BANK_LIST to its path',
       );
 
-// Numbers that JavaScript would alter without a word: JSON.parse gives no source text before Node
+// Numbers that JavaScript would alter silently: JSON.parse gives no source text before Node
 // 21, so it is looked at before parsing.
 
 /**

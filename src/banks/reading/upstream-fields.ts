@@ -55,8 +55,8 @@ export const leavesOf = (object: JsonObject, path: string): readonly string[] =>
 };
 
 /**
- * The paths that others go through: `a.b` has the parent `a`, `a.b.c` also `a.b`. Those in long ones
- * are left out: of a name with a dot for each other character they would be much text.
+ * The paths that others go through: `a.b` has the parent `a`, `a.b.c` also `a.b`. Long ones are
+ * left out: those of a name with a dot after each letter would be much text.
  */
 export const parentsOf = (paths: Iterable<string>): ReadonlySet<string> => {
   const parents = new Set<string>();
