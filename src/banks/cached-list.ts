@@ -113,8 +113,11 @@ export const createListCache = (policy: FreshnessPolicy, clock: Pick<Clock, 'mon
     ageMs,
     freshForMs,
     state,
-    /** Milliseconds for which it may still be served; 0 where there is none to serve. */
-    servableForMs: (): number => (isServable(state()) ? freshForMs() + policy.maxStaleMs : 0),
+    /**
+     * Milliseconds until it has expired; 0 where there is none to serve. At the end of its time it
+     * may still be served, so it takes one more.
+     */
+    expiresInMs: (): number => (isServable(state()) ? freshForMs() + policy.maxStaleMs + 1 : 0),
     /** The list, unless it is too old to be served. */
     served: (): ServedList | undefined => {
       const list = get();

@@ -3,7 +3,7 @@ import { isOverridable } from '../guard/guard.ts';
 import type { LoadErrorKind } from '../load-error.ts';
 import type { FailingLoads } from './failures.ts';
 import type { RenewalOptions } from './renewal-options.ts';
-import { renewalDelayMs, retryDelayMs, untilExpiredMs } from './schedule.ts';
+import { renewalDelayMs, retryDelayMs } from './schedule.ts';
 
 // When the next load is due: by the age of the list, the failures, and the provider's Retry-After.
 
@@ -43,7 +43,7 @@ export const createNextLoad = (options: RenewalOptions) => {
     dueInMs: (): number => {
       const plannedMs = planned.dueAtMs - clock.monotonicMs();
       const dueMs = dependsOnCachedList(failures.current().failure)
-        ? Math.min(plannedMs, untilExpiredMs(cache.servableForMs()))
+        ? Math.min(plannedMs, cache.expiresInMs())
         : plannedMs;
       return Math.max(0, dueMs, retryAfter.leftMs());
     },

@@ -26,7 +26,7 @@ export const createOtherReplicas = (
   const adopt = (failure: SharedFailure, { heldUntilMs }: Lease, spreadMs: number): void => {
     const error = causeOf(failure);
     failures.addShared(error, failure.attempts, failure.failingSinceMs);
-    const latestMs = clock.monotonicMs() + longestWaitMs(cache.servableForMs());
+    const latestMs = clock.monotonicMs() + longestWaitMs(cache.expiresInMs());
     nextLoad.planAt(monotonic(Math.min(heldUntilMs, latestMs) + spreadMs));
     onEvent({ type: 'list-load-failed-elsewhere', error, state: cache.state() });
   };
@@ -36,10 +36,10 @@ export const createOtherReplicas = (
    * @param failure that of the attempt before, which no success has followed
    */
   const longestWaitForMs = ({ failure }: Lease): number => {
-    const servableForMs = cache.servableForMs();
-    const saysSomething = failure && (servableForMs > 0 || !dependsOnCachedList(failure));
-    if (saysSomething) return longestWaitMs(servableForMs);
-    if (servableForMs > 0) return Infinity;
+    const expiresInMs = cache.expiresInMs();
+    const saysSomething = failure && (expiresInMs > 0 || !dependsOnCachedList(failure));
+    if (saysSomething) return longestWaitMs(expiresInMs);
+    if (expiresInMs > 0) return Infinity;
     // Requests wait for a list: not for all of a load.
     return loadTimeoutMs / 2;
   };

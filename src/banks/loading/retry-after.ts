@@ -2,7 +2,7 @@ import { monotonic, type Clock, type MonotonicMs } from '../../clock.ts';
 import type { ListKeeper } from '../list-keeper.ts';
 import type { LoadError } from '../load-error.ts';
 import { causeOf, type SharedFailure } from './fleet.ts';
-import { boundedRetryAfterMs, LONGEST_RETRY_MS, untilExpiredMs } from './schedule.ts';
+import { boundedRetryAfterMs, LONGEST_RETRY_MS } from './schedule.ts';
 
 // Until when the provider's `Retry-After` forbids a load, whichever replica received it.
 
@@ -43,7 +43,7 @@ export const createRetryAfter = ({ loadTimeoutMs, ttlMs, keeper, clock }: RetryA
     if (!wait || isEnded(wait.receivedAtMs)) return 0;
     const nowMs = clock.monotonicMs();
     // Not beyond the expiry of the list; but at least for a minute.
-    const boundMs = Math.max(untilExpiredMs(cache.servableForMs()), wait.minimumUntilMs - nowMs);
+    const boundMs = Math.max(cache.expiresInMs(), wait.minimumUntilMs - nowMs);
     return Math.max(0, Math.min(wait.untilMs - nowMs, boundMs));
   };
 

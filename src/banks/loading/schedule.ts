@@ -39,13 +39,8 @@ export const boundedRetryAfterMs = (retryAfterMs: number, ttlMs: number): number
   Math.min(retryAfterMs, Math.max(ttlMs, LONGEST_RETRY_AFTER_MS));
 
 /**
- * The longest wait after any failure, in milliseconds: until the list has expired, and at least
+ * The longest wait after any failure, in milliseconds: until what is in use expires, and at least
  * 1 min.
- * @param servableForMs how long the list may still be served; 0: there is none to serve
  */
-export const longestWaitMs = (servableForMs: number): number =>
-  Math.max(untilExpiredMs(servableForMs), LONGEST_RETRY_MS);
-
-/** Milliseconds until the list has expired: in the last millisecond it may still be served. */
-export const untilExpiredMs = (servableForMs: number): number =>
-  servableForMs > 0 ? servableForMs + 1 : 0;
+export const longestWaitMs = (expiresInMs: number): number =>
+  Math.max(expiresInMs, LONGEST_RETRY_MS);
