@@ -68,7 +68,7 @@ export const createLeaseFormat = ({ ownId, signing, longestLeaseMs }: LeaseForma
       owner,
       isOwn: owner === ownId,
       isLoading: saved.isLoading && saved.heldUntilMs > storeMs,
-      heldUntilMs: monotonic(nowMs + leftMs),
+      heldUntilMs: monotonic(nowMs + (saved.heldUntilMs - storeMs)),
       failure: failure && toShared(failure, moment),
     };
   };

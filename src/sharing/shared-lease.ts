@@ -36,14 +36,6 @@ export const createSharedLease = (options: SharedLeaseOptions) => {
     failure,
   });
 
-  /** Gives the lease back, if this replica has it for a load. An earlier failure stays in it. */
-  const release = async (): Promise<void> => {
-    const lease = store.lease();
-    if (!lease?.isOwn || !lease.isLoading) return;
-    const { failure } = lease;
-    await store.writeLease(failure ? waiting(failure, failure.retryAfterMs) : ENDED);
-  };
-
   /** For how long the `Retry-After` of `failure`, or one before it, still holds. */
   const retryAfterLeftMs = (failure: SharedFailure): number => {
     // The last look may have found a failure that this replica has not followed yet.
@@ -52,18 +44,24 @@ export const createSharedLease = (options: SharedLeaseOptions) => {
     return isNew ? failure.retryAfterMs : retryAfter.leftMs();
   };
 
+  /** Gives the lease back, if this replica has it for a load. An earlier failure stays in it. */
+  const release = async (): Promise<void> => {
+    const lease = store.lease();
+    if (!lease?.isOwn || !lease.isLoading) return;
+    const { failure } = lease;
+    await store.writeLease(failure ? waiting(failure, retryAfterLeftMs(failure)) : ENDED);
+  };
+
   return {
     release,
     /** Claims the lease for a load. */
-    claim: (): Promise<LeaseResult> => {
-      const failure = store.lease()?.failure;
-      return store.writeLease({
+    claim: (): Promise<LeaseResult> =>
+      store.writeLease({
         heldUntilMs: after(loadTimeoutMs + WRITE_MS),
         isLoading: true,
-        // Others can still find it during the load; its Retry-After has been obeyed.
-        failure: failure && { ...failure, retryAfterMs: 0 },
-      });
-    },
+        // Others can still find it during the load.
+        failure: store.lease()?.failure,
+      }),
     /**
      * Redis has a fresh list: ends the lease of this replica for a load, and any wait after a
      * failure, except for a `Retry-After` that still holds.

@@ -16,6 +16,7 @@ import {
   connectionToCut,
   pass,
   beginAnew,
+  snapshot,
 } from '../helpers/replicas.ts';
 import {
   advanceOnceIdle,
@@ -119,7 +120,7 @@ describeWithRedis('with a real Redis', () => {
     // With a clock of its own, of which the end does not move that of the other one.
     const own = createManualClock();
     const one = await openRig({ provider, clock: own, storeClock: clock, env: envOf() });
-    await plannedInMs(one);
+    clock.skip(await plannedInMs(one));
     await provider.behave('stall');
     await advanceToLoad(one);
     await eventually(() => provider.listCalls() === 2);
@@ -662,7 +663,7 @@ describeWithRedis('with a real Redis', () => {
     // With a clock of its own, of which the end does not move that of the other one.
     const own = createManualClock();
     const one = await openRig({ provider, clock: own, storeClock: clock, env: envOf() });
-    await plannedInMs(one);
+    clock.skip(await plannedInMs(one));
     await provider.behave('stall');
     await advanceToLoad(one);
     clock.advance(2_000);
@@ -742,6 +743,21 @@ describeWithRedis('with a real Redis', () => {
     clock.skip(40_000);
     const late = await start();
     expect(Math.round(late.service.list.status().nextLoadInMs / 1_000)).toBe(20);
+  });
+
+  test('a Retry-After that was obeyed for a minute without a list holds on for who starts with one', async () => {
+    const kept = { CACHE_TTL: '30m', CACHE_SNAPSHOT_FILE: snapshot() };
+    const first = await openRig({ provider, clock, env: kept });
+    await eventually(() => countIn(first) === 513);
+    await first.close();
+    clock.skip(40 * MINUTE);
+    await provider.behave('rate-limited', { retryAfter: '600' });
+    const one = await start();
+    await provider.behave('unavailable');
+    await nextLoad(one);
+    const late = await start({ env: kept });
+    expect(Math.round((await plannedInMs(late)) / 1_000)).toBe(540);
+    expect(countIn(late)).toBe(513);
   });
 
   test('an earlier Retry-After of another replica does not end a later one, without a list', async () => {
