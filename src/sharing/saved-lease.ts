@@ -44,8 +44,8 @@ export interface LeaseFormatOptions {
 export const createLeaseFormat = ({ ownId, signing, longestLeaseMs }: LeaseFormatOptions) => {
   /**
    * Undefined if nobody has the lease, or the bytes are not a lease. One that has ended counts as
-   * none; but with a failure it is returned for {@link FAILURE_FOUND_MS} more, so that a replica
-   * that looks only now still finds the failure.
+   * none; but with a failure it is returned for {@link FAILURE_FOUND_MS} more, and until its
+   * `Retry-After` ends, so that a replica that looks only now still finds the failure.
    */
   const read = async (
     bytes: Buffer | undefined,
@@ -59,16 +59,18 @@ export const createLeaseFormat = ({ ownId, signing, longestLeaseMs }: LeaseForma
     });
     const saved = signed && toLease(parseJson(signed.toString()));
     if (!saved) return undefined;
-    const { id, owner, failure } = saved;
-    const leftMs = leaseEndMs(saved, storeMs) - storeMs;
-    const isFound = leftMs > (failure ? -FAILURE_FOUND_MS : 0);
-    if (!isFound || leftMs > longestLeaseMs) return undefined;
+    const { id, owner, heldUntilMs, failure } = saved;
+    const heldForMs = heldUntilMs - storeMs;
+    const foundUntilMs = failure
+      ? Math.max(heldUntilMs + FAILURE_FOUND_MS, failure.retryAfterUntilMs)
+      : heldUntilMs;
+    if (foundUntilMs <= storeMs || heldForMs > longestLeaseMs) return undefined;
     return {
       id,
       owner,
       isOwn: owner === ownId,
-      isLoading: saved.isLoading && saved.heldUntilMs > storeMs,
-      heldUntilMs: monotonic(nowMs + (saved.heldUntilMs - storeMs)),
+      isLoading: saved.isLoading && heldForMs > 0,
+      heldUntilMs: monotonic(nowMs + heldForMs),
       failure: failure && toShared(failure, moment),
     };
   };
@@ -136,15 +138,6 @@ const toStoreTime = (atMs: MonotonicMs, { storeMs, nowMs }: StoreMoment): number
 /** One that is in the future counts as the present one. */
 const fromStoreTime = (savedMs: number, { storeMs, nowMs }: StoreMoment): MonotonicMs =>
   monotonic(nowMs - Math.max(0, storeMs - savedMs));
-
-/**
- * When the lease ends. A replica that dies while it loads leaves its lease until `heldUntilMs`; a
- * `Retry-After` that another replica received meanwhile holds for longer.
- */
-const leaseEndMs = ({ isLoading, heldUntilMs, failure }: SavedLease, storeMs: StoreMs): number =>
-  isLoading && heldUntilMs <= storeMs
-    ? Math.max(heldUntilMs, failure?.retryAfterUntilMs ?? 0)
-    : heldUntilMs;
 
 const toLease = (value: unknown): SavedLease | undefined => {
   if (!isJsonObject(value)) return undefined;

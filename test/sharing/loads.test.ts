@@ -62,6 +62,16 @@ describeWithRedis('with a real Redis', () => {
   const startWithoutWaiting = (): Promise<Rig> =>
     startRig({ provider, clock, storeClock: clock, env: envOf() });
 
+  /** @returns with what a replica starts that has a stale list in its snapshot */
+  const saveStaleList = async (): Promise<EnvironmentVariables> => {
+    const env = { CACHE_TTL: '30m', CACHE_SNAPSHOT_FILE: snapshot() };
+    const rig = await openRig({ provider, clock, env });
+    await eventually(() => countIn(rig) === 513);
+    await rig.close();
+    clock.skip(40 * MINUTE);
+    return env;
+  };
+
   /** Two replicas without a list, which have been told a Retry-After of ten minutes. */
   const startTwoInVain = async (): Promise<readonly [Rig, Rig]> => {
     await provider.behave('rate-limited', { retryAfter: '600' });
@@ -746,17 +756,23 @@ describeWithRedis('with a real Redis', () => {
   });
 
   test('a Retry-After that was obeyed for a minute without a list holds on for who starts with one', async () => {
-    const kept = { CACHE_TTL: '30m', CACHE_SNAPSHOT_FILE: snapshot() };
-    const first = await openRig({ provider, clock, env: kept });
-    await eventually(() => countIn(first) === 513);
-    await first.close();
-    clock.skip(40 * MINUTE);
+    const kept = await saveStaleList();
     await provider.behave('rate-limited', { retryAfter: '600' });
     const one = await start();
     await provider.behave('unavailable');
     await nextLoad(one);
     const late = await start({ env: kept });
     expect(Math.round((await plannedInMs(late)) / 1_000)).toBe(540);
+    expect(countIn(late)).toBe(513);
+  });
+
+  test('a Retry-After holds on for who starts with a list once all others are gone', async () => {
+    const kept = await saveStaleList();
+    await provider.behave('rate-limited', { retryAfter: '600' });
+    await stopAtOnce(await start());
+    clock.skip(5 * MINUTE);
+    const late = await start({ env: kept });
+    expect(Math.round((await plannedInMs(late)) / 1_000)).toBe(300);
     expect(countIn(late)).toBe(513);
   });
 
