@@ -18,7 +18,7 @@ import {
 // When the provider is called.
 
 /** A process gives up a call after PROVIDER_TIMEOUT, and an operator's with all of its repeats. */
-const endOf = ({ refreshes }: Timeline, { endedAtMs, askedAtMs, process }: Call): number => {
+export const endOf = ({ refreshes }: Timeline, { endedAtMs, askedAtMs, process }: Call): number => {
   const answeredAtMs = refreshes
     .filter((refresh) => refresh.process === process && refresh.atMs <= askedAtMs)
     .map((refresh) => refresh.endedAtMs ?? Infinity)

@@ -24,6 +24,7 @@ import {
   aListIsThereWhenTheProviderIs,
   failuresAreThoseOfTheProvider,
   nobodyWaitsTooLong,
+  whoComesDuringALoadWaitsForIt,
   whatIsServedIsFresh,
 } from './freshness.ts';
 import {
@@ -74,6 +75,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
     whatIsServedIsFresh,
   'While the provider is healthy, there is a list': aListIsThereWhenTheProviderIs,
   'A request waits at most PROVIDER_TIMEOUT': nobodyWaitsTooLong,
+  'Who comes without a list during a load waits for it': whoComesDuringALoadWaitsForIt,
   'Requests without a list get the failure of the fleet at once': aKnownFailureIsAnsweredAtOnce,
   'A failure is one of the provider': failuresAreThoseOfTheProvider,
   'One call at a time': oneCallAtATime,

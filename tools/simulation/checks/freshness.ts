@@ -1,5 +1,15 @@
 import type { Process } from '../history.ts';
-import { HOUR, lastAskedMs, nameOf, SECOND, STORE, type Check, type Timeline } from './timeline.ts';
+import { endOf } from './calls.ts';
+import {
+  HOUR,
+  lastAskedMs,
+  nameOf,
+  placeOf,
+  SECOND,
+  STORE,
+  type Check,
+  type Timeline,
+} from './timeline.ts';
 
 // How fresh what is served is, and who waits.
 
@@ -86,6 +96,17 @@ export const nobodyWaitsTooLong: Check = function* (timeline) {
     const limitMs = process.timeoutMs + SECOND;
     if (timeline.isUnanswered(process, atMs, limitMs, endedAtMs))
       yield [atMs, process, `has not answered after ${limitMs} ms`];
+  }
+};
+
+export const whoComesDuringALoadWaitsForIt: Check = function* (timeline) {
+  for (const { process, atMs, failure, endedAtMs = atMs } of timeline.visits) {
+    if (!failure || process.endedAtMs <= endedAtMs || endedAtMs - atMs >= process.timeoutMs)
+      continue;
+    const load = timeline
+      .callsOf(process)
+      .find((call) => call.askedAtMs < atMs && endOf(timeline, call) > endedAtMs);
+    if (load) yield [endedAtMs, process, `answers ${failure} during the load of ${placeOf(load)}`];
   }
 };
 
