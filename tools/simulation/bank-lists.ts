@@ -44,8 +44,14 @@ export interface BankList {
   readonly deliveredAtMs: number[];
 }
 
-/** The `BANK_FIELDS` of the simulated fleets. Replicas with different ones share nothing. */
-export const FIELDS = ['code,ispb:ids.ispb,name,site?', 'code,ispb:ids.ispb,name'] as const;
+/**
+ * The `BANK_FIELDS` of the simulated fleets. Replicas with different ones share nothing, also where
+ * only the source of a field differs.
+ */
+export const FIELDS = [
+  'code,ispb:ids.ispb,name,site?',
+  'code,ispb:ids.ispb,name,site:ids.site?',
+] as const;
 export type Fields = (typeof FIELDS)[number];
 
 /**
@@ -91,14 +97,14 @@ export const hasSameEntries = (some: BankList, other: BankList): boolean =>
   JSON.stringify({ ...some.shape, isReversed: false }) ===
     JSON.stringify({ ...other.shape, isReversed: false });
 
-/** The JSON that a replica with these fields publishes. */
-export const toPublished = (entries: ReturnType<typeof toEntries>, fields: Fields): string =>
+/** The JSON that a replica publishes. */
+export const toPublished = (entries: ReturnType<typeof toEntries>): string =>
   JSON.stringify(
     entries.map(({ code, ids, 'ids.ispb': ispb = ids.ispb, name = null }) => ({
       code,
       ispb,
       name,
-      ...(fields === FIELDS[0] && { site: null }),
+      site: null,
     })),
   );
 

@@ -259,7 +259,7 @@ const setup = (pace: Pace, replicas: number | undefined) =>
       isSigned: fc.boolean(),
       /** The list is inside an object. */
       isInside: fc.constantFrom(false, false, true),
-      /** Every other replica publishes other fields, and shares nothing with the rest. */
+      /** Every other replica has other BANK_FIELDS, and shares nothing with the rest. */
       hasTwoFleets: fc.constantFrom(false, false, false, true),
       everyAnswerDiffers: fc.constantFrom(true, true, false),
       /** How long it takes until an operator sees that the provider's list is refused. */

@@ -154,7 +154,7 @@ export const createProviderWorld = (world: World, history: History, isInside: bo
   const record = (call: Call, sent: Shape, entries: ReturnType<typeof toEntries>): void => {
     call.deliveredAtMs = world.nowMs();
     const { fields } = call.process;
-    const json = toPublished(entries, fields);
+    const json = toPublished(entries);
     const list = published[fields].get(json) ?? {
       shape: sent,
       json,
