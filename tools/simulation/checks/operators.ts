@@ -192,6 +192,11 @@ export const allTellTheSame: Check = function* (timeline) {
           ].join(),
         );
         if (some !== others) yield [atMs, process, `tells ${some}, and ${other.name} ${others}`];
+        // A Retry-After, and the end of a list, count by the CACHE_TTL of each.
+        const dueMs = [mine, theirs].map(({ status }) => status.failing && status.nextLoadInMs);
+        const apartMs = Math.abs((dueMs[0] || NaN) - (dueMs[1] || NaN));
+        if (apartMs > SECOND && process.ttlMs === other.ttlMs)
+          yield [atMs, process, `tells a load in ${dueMs[0]} ms, and ${other.name} in ${dueMs[1]}`];
         const [forMs = 0, theirsMs = 0] = [mine, theirs].map(({ wallMs, status: { failing } }) =>
           failing ? wallMs - failing.sinceMs : 0,
         );
