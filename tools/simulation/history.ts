@@ -21,6 +21,8 @@ export interface Process {
   readonly startedAtMs: number;
   /** By its machine's clock. */
   readonly startedWallMs: number;
+  /** Whether it found a snapshot file. */
+  readonly hadSnapshot: boolean;
   /** From here on it may be asked for the list. */
   readyAtMs: number;
   /** When it was killed or told to stop. */

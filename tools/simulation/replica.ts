@@ -173,6 +173,7 @@ export const start = (surroundings: Surroundings, machine: Machine): void => {
   const span = {
     startedAtMs: nowMs,
     startedWallMs: wallMs(world, machine),
+    hadSnapshot: machine.disk.content !== undefined,
     readyAtMs: Infinity,
     endedAtMs: Infinity,
     endedWallMs: Infinity,
