@@ -3,7 +3,6 @@ import type { Dispatcher } from 'undici';
 import { LoadError, type LoadErrorKind } from '../../src/banks/load-error.ts';
 import type { Connections } from '../../src/provider/connections.ts';
 import {
-  FIELDS,
   MIN_BANKS,
   toBody,
   toEntries,
@@ -146,22 +145,15 @@ export const createProviderWorld = (world: World, history: History, isInside: bo
   let slowMs = 0;
   let isDeaf = false;
 
-  const published: Readonly<Record<Fields, Map<string, BankList>>> = {
-    [FIELDS[0]]: new Map(),
-    [FIELDS[1]]: new Map(),
-  };
+  /** By BANK_FIELDS and what is published. */
+  const published = new Map<string, BankList>();
   /** From here on a replica may have the list. */
   const record = (call: Call, sent: Shape, entries: ReturnType<typeof toEntries>): void => {
     call.deliveredAtMs = world.nowMs();
-    const { fields } = call.process;
     const json = toPublished(entries);
-    const list = published[fields].get(json) ?? {
-      shape: sent,
-      json,
-      askedAtMs: [],
-      deliveredAtMs: [],
-    };
-    published[fields].set(json, list);
+    const key = `${call.process.fields} ${json}`;
+    const list = published.get(key) ?? { shape: sent, json, askedAtMs: [], deliveredAtMs: [] };
+    published.set(key, list);
     list.askedAtMs.push(Math.max(call.askedAtMs, list.askedAtMs.at(-1) ?? 0));
     list.deliveredAtMs.push(world.nowMs());
     call.list = list;
@@ -261,7 +253,7 @@ export const createProviderWorld = (world: World, history: History, isInside: bo
     }),
     /** The list that is published so; undefined: the provider has never sent it. */
     find: (fields: Fields, json: Buffer): BankList | undefined =>
-      published[fields].get(json.toString()),
+      published.get(`${fields} ${json.toString()}`),
     behave: (who: number | 'all', name: BehaviourName, retryAfterS?: number): void => {
       if (name === 'healthy') behaviours.delete(who);
       else behaviours.set(who, { name, retryAfterS });
