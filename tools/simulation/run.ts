@@ -91,6 +91,11 @@ export const run = async (
     });
   };
   const until = (forMs: number): number => world.nowMs() + forMs;
+  /** Unless all has been healed by then. */
+  const later = (afterMs: number, what: string, happen: () => void): void =>
+    void world.later(afterMs, director, what, () => {
+      if (!isHealed) happen();
+    });
 
   /** @param toAccept undefined: the operator leaves it as it is */
   const operate = (
@@ -98,10 +103,10 @@ export const run = async (
     { name }: Machine,
     toAccept: (life: Life) => readonly Overridable[] | undefined,
   ): void =>
-    void world.later(afterMs, director, `an operator of ${name}`, () => {
+    later(afterMs, `an operator of ${name}`, () => {
       const life = lives().find((each) => each.name === name && isAwake(each));
       const reasons = life && toAccept(life);
-      if (reasons && !isHealed) void refresh(surroundings, life, reasons);
+      if (reasons) void refresh(surroundings, life, reasons);
     });
   const loseDisk = ({ index, disk }: Machine): void => {
     record('disk', index, undefined, 'lost');
@@ -116,9 +121,10 @@ export const run = async (
   };
   const startLater = (machine: Machine, downMs: number): void => {
     const { life } = machine;
-    world.later(downMs, director, 'start', () => {
-      // What heals everything has started it. A process that is stopping ends at the latest now.
-      if (isHealed || machine.life !== life) return;
+    // What heals everything starts it too.
+    later(downMs, 'start', () => {
+      // A process that is stopping ends at the latest now.
+      if (machine.life !== life) return;
       kill(surroundings, machine);
       record('process', machine.index);
       start(surroundings, machine);
@@ -159,7 +165,7 @@ export const run = async (
       const other = machines[(machine.index + 1) % machines.length] ?? machine;
       const limit = (afterMs: number, seconds: 3 | 120 | 20_000): void => {
         const behaviour = { behaviour: 'rate-limited', retryAfterS: seconds } as const;
-        world.later(afterMs, director, 'limit', () =>
+        later(afterMs, 'limit', () =>
           perform.provider(
             { type: 'provider', ...behaviour, forMs: 1_000, isForAll: false },
             other,
@@ -178,9 +184,9 @@ export const run = async (
       const [killedAfterMs, downMs] =
         killed === 'afterwards' ? [10 * SECOND, SECOND] : [1_200, 10 * SECOND];
       if (killed)
-        world.later(killedAfterMs, director, 'killed', () => {
-          if (!isHealed) perform.kill({ type: 'kill', downMs, clockMs: null }, machine);
-        });
+        later(killedAfterMs, 'killed', () =>
+          perform.kill({ type: 'kill', downMs, clockMs: null }, machine),
+        );
     },
     'all anew': (
       { behaviour, retryAfterS, forMs, become, apartMs, isFirstStopped, isAskedAfter },
@@ -200,15 +206,14 @@ export const run = async (
       }
       const first = machines[(last.index + 1) % machines.length] ?? last;
       if (isFirstStopped)
-        world.later(2 * apartMs + 150, director, 'the first one is stopped', () => {
-          if (!isHealed) perform.stop({ type: 'stop', downMs: SECOND }, first);
-        });
+        later(2 * apartMs + 150, 'the first one is stopped', () =>
+          perform.stop({ type: 'stop', downMs: SECOND }, first),
+        );
       if (isAskedAfter) operate(forMs + 10, last, () => []);
     },
     'anew in an outage': ({ isAll, retryAfterS }, machine) => {
       beginOutage(machine, 2 * setup.ttlMs, retryAfterS);
-      world.later(1.3 * setup.ttlMs, director, 'all is stale', () => {
-        if (isHealed) return;
+      later(1.3 * setup.ttlMs, 'all is stale', () => {
         if (!isAll) perform['redis emptied']({ type: 'redis emptied' }, machine);
         // The others have time to write what Redis has lost.
         const downMs = (isAll ? 2 : 20) * SECOND;
@@ -222,7 +227,7 @@ export const run = async (
       const usual: ListChange = 'as usual';
       for (const [index, next] of [change, usual, thenChange].entries()) {
         const afterMs = index * 20 * SECOND;
-        world.later(afterMs, director, 'another list', () =>
+        later(afterMs, 'another list', () =>
           perform.list({ type: 'list', change: next, isEachTime: false }, machine),
         );
         operate(afterMs + 10, machine, () => []);
@@ -233,16 +238,15 @@ export const run = async (
       const { errorMs } = machine.wall;
       beginOutage(machine, 4 * CLOCK_IS_KEPT_MS);
       [errorMs + wrongByMs, errorMs].forEach((to, index) =>
-        world.later(index * CLOCK_IS_KEPT_MS, director, 'a clock is set', () => {
-          if (isHealed) return;
+        later(index * CLOCK_IS_KEPT_MS, 'a clock is set', () => {
           if (isSetByStarts[index])
             perform.kill({ type: 'kill', downMs: SECOND, clockMs: to }, machine);
           else perform['wall clock']({ type: 'wall clock', to }, machine);
         }),
       );
-      world.later(2 * CLOCK_IS_KEPT_MS, director, 'killed once more', () => {
-        if (!isHealed) perform.kill({ type: 'kill', downMs: SECOND, clockMs: null }, machine);
-      });
+      later(2 * CLOCK_IS_KEPT_MS, 'killed once more', () =>
+        perform.kill({ type: 'kill', downMs: SECOND, clockMs: null }, machine),
+      );
     },
     visit: (_action, { life }) => life && isAwake(life) && visit(surroundings, life),
     kill: ({ downMs, clockMs }, machine) => {
@@ -328,9 +332,9 @@ export const run = async (
   };
   let isHealed = false;
   const performLater = ({ plusMs, who, action }: Event): void =>
-    void world.later(plusMs, director, action.type, () => {
+    later(plusMs, action.type, () => {
       const machine = machines[who % machines.length];
-      if (!isHealed && machine) perform[action.type](action as never, machine);
+      if (machine) perform[action.type](action as never, machine);
     });
   for (const event of events)
     world.later(event.atMs, director, 'planned', () => {
