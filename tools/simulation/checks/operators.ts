@@ -297,7 +297,7 @@ const mayComeBack = (
   const since = served.slice(last + 1);
   // Where another list has come back, those between are forgotten. So many are remembered.
   const areNew = since.every(
-    ({ list: next }) => next && served.findIndex((serving) => serving.list === next) > last,
+    ({ list: next }) => next && !wasServed(timeline, next, served[last]?.fromMs ?? 0),
   );
   const isAccepted = hasAccepted(timeline, sinceMs - MINUTE, atMs);
   // What is over is forgotten. It is served until the next list has been compressed.
@@ -320,7 +320,7 @@ const mayComeBack = (
  * The lists that a process served between two times of one list, which has come back: it forgets
  * them.
  */
-const forgottenBy = (timeline: Timeline, process: Process, atMs: number): Set<BankList> => {
+const forgottenBy = (timeline: Timeline, process: Process, atMs: number) => {
   const served = timeline.servingsOf(process).filter(({ fromMs }) => fromMs <= atMs);
   const current = served.at(-1);
   const first = served.findIndex(({ list }) => list === current?.list);
@@ -333,10 +333,15 @@ const forgottenBy = (timeline: Timeline, process: Process, atMs: number): Set<Ba
     ? !timeline.troubled([...STORE, 'process', 'sleep'], 'all', sinceMs, atMs)
     : timeline.ranThrough(process, sinceMs, atMs);
   const between = served.slice(first + 1, -1).map(({ list }) => list);
-  if (!isRemembered || isAccepted || !isOneHistory || between.length > 10) return new Set();
-  const before = served.slice(0, first + 1).map(({ list }) => list);
-  return new Set(between.flatMap((list) => (list && !before.includes(list) ? list : [])));
+  // Where one of them has come back itself, the current list was forgotten then.
+  const areNew = between.every((list) => list && !wasServed(timeline, list, fromMs));
+  const isCertain = isRemembered && areNew && !isAccepted && isOneHistory && between.length <= 10;
+  return new Set(isCertain ? between : []);
 };
+
+/** Whether a list had been served by then: what others served is remembered too. */
+const wasServed = ({ servings }: Timeline, list: BankList, byMs: number): boolean =>
+  servings.some((serving) => serving.list === list && serving.fromMs <= byMs);
 
 /** Whether an operator has asked to accept a list in this time. */
 const hasAccepted = ({ refreshes }: Timeline, sinceMs: number, untilMs: number): boolean =>
