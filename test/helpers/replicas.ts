@@ -52,14 +52,17 @@ export const connectionToCut = async () => {
   let received = 0;
   /** What the replica has sent since it is held back. */
   let heldBack: [Socket, Buffer][] | undefined;
-  /** It is held back from the first bytes on that contain this. */
-  let holdFrom: string | undefined;
+  /** It is held back from the `nth` bytes on that contain `text`. */
+  let holdFrom: { text: string; nth: number } | undefined;
   const front = createServer((client) => {
     const server = connect(redis.port, '127.0.0.1');
     for (const socket of [client, server]) sockets.add(socket.on('error', () => undefined));
     if (isCut) client.destroy();
     client.on('data', (bytes) => {
-      if (holdFrom !== undefined && bytes.includes(holdFrom)) heldBack ??= [];
+      if (holdFrom && bytes.includes(holdFrom.text)) {
+        holdFrom.nth -= 1;
+        if (holdFrom.nth === 0) heldBack ??= [];
+      }
       if (heldBack) heldBack.push([server, Buffer.from(bytes)]);
       else server.write(bytes);
     });
@@ -78,7 +81,7 @@ export const connectionToCut = async () => {
     cut,
     mend: () => (isCut = false),
     hold: () => (heldBack = []),
-    holdFrom: (text: string) => (holdFrom = text),
+    holdFrom: (text: string, nth = 1) => (holdFrom = { text, nth }),
     /** The bytes that Redis has sent. */
     received: (): number => received,
     isHolding: (): boolean => heldBack !== undefined && heldBack.length > 0,

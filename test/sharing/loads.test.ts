@@ -396,6 +396,40 @@ describeWithRedis('with a real Redis', () => {
     expect(provider.listCalls()).toBe(calls);
   });
 
+  test('a replica that writes a lost failure again waits for the load that it finds then', async () => {
+    const [first, second] = [await connectionToCut(), await connectionToCut()];
+    // On an input and output clock that stands still: nothing that is held back is given up.
+    const startAt = (url: string): Promise<Rig> =>
+      start({ env: { CACHE_REDIS_URL: url }, ioClock: createManualClock() });
+    const one = await startAt(first.url);
+    await eventually(() => one.service.list.status().isShared === true);
+    const two = await startAt(second.url);
+    await provider.behave('rate-limited', { retryAfter: '8' });
+    await one.service.list.refresh();
+    await eventually(() => two.service.list.status().failure?.kind === 'rate_limited');
+    const lease = `${await namesOfValues()}:lease`;
+    await redis.command(`DEL ${lease}`);
+    // Its first look finds no lease; its second one comes before it writes the failure again.
+    second.holdFrom('getrange', 2);
+    first.hold();
+    await advanceOnceIdle(5_000, one, two);
+    await eventually(second.isHolding);
+    first.release();
+    await plannedInMs(one);
+    const calls = provider.listCalls();
+    const load = holdBack(provider, { body: makeBanks(513) });
+    // The next attempt of both is due.
+    clock.advance(3_500);
+    await eventually(load.isAsked);
+    const claimed = await redis.command(`GET ${lease}`);
+    second.release();
+    await eventually(async () => (await redis.command(`GET ${lease}`)) !== claimed);
+    await passDuringALoad(3);
+    expect(provider.listCalls() - calls).toBe(1);
+    load.send();
+    await eventually(() => two.service.list.status().failing === undefined);
+  });
+
   test('a Retry-After that is written again holds nobody without a list for more than a minute', async () => {
     const [one, two] = await startTwoInVain();
     await pass(50, one, two);

@@ -37,6 +37,8 @@ export const createRenewal = (options: RenewalOptions) => {
       wakeUp.forget();
       await lookAtOthers();
       await sharing.shareAgain();
+      // That has looked as well.
+      others.follow();
       const refresh = refreshes.next();
       if (refresh) refresh.end(await load(refresh.request));
       else await waitOrRenew();
