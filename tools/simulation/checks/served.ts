@@ -219,11 +219,13 @@ const isBackTo = (timeline: Timeline, { process, after, atMs }: Step): boolean =
       held.list !== undefined &&
       hasSameEntries(held.list, after) &&
       held.process.fields === process.fields &&
-      // It was in the window when it came, before it was compressed.
-      held.untilMs >= timeline.rememberedSinceMs(process, atMs) - 2 * SECOND &&
       timeline.calls.some(
-        (call) =>
-          call.list === after && call.deliveredAtMs > held.fromMs && call.deliveredAtMs <= atMs,
+        ({ list, deliveredAtMs }) =>
+          list === after &&
+          deliveredAtMs > held.fromMs &&
+          deliveredAtMs <= atMs &&
+          // It was in the window when it came to whoever loaded it.
+          held.untilMs >= timeline.rememberedSinceMs(process, deliveredAtMs) - 2 * SECOND,
       ),
   );
 
