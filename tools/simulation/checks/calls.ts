@@ -196,7 +196,9 @@ export const retryAfterIsObeyed: Check = function* (timeline) {
         asked.askedAtMs - SETTLED_MS,
         endedAtMs + SECOND,
       );
-      for (const call of calls.slice(index + 1)) {
+      for (let next = index + 1; next < calls.length; next += 1) {
+        const call = calls[next];
+        if (!call || call.askedAtMs > endedAtMs + retryAfterMs) break;
         // A list ends it that was asked for after it.
         if (call.askedAtMs > endedAtMs && call.deliveredAtMs < Infinity) break;
         const { startedAtMs, readyAtMs } = call.process;
@@ -269,13 +271,15 @@ export const aFleetBacksOffAsOneClient: Check = function* (timeline) {
         timeline.isConnected(process, from.askedAtMs - SETTLED_MS, to.askedAtMs),
       );
     for (const call of calls.filter(({ isForced }) => !isForced)) {
-      failed = call.list && !isRefused(timeline, call) ? [] : [...failed, call];
+      if (call.list && !isRefused(timeline, call)) failed = [];
+      else failed.push(call);
       for (const { attempts, longestRetries } of PACE) {
         // The first waits are short.
         const from = failed.length > attempts + 6 ? failed.at(-attempts - 1) : undefined;
-        if (!from || !isOneClient(failed[0] ?? call, call)) continue;
+        if (!from) continue;
         const tookMs = call.askedAtMs - from.askedAtMs;
-        if (tookMs < longestRetries * longestRetryMs(call.process))
+        const isQuick = tookMs < longestRetries * longestRetryMs(call.process);
+        if (isQuick && isOneClient(failed[0] ?? call, call))
           yield [
             call.askedAtMs,
             call.process,

@@ -243,8 +243,9 @@ const callOf = ({ callsOf }: Timeline, { process, atMs }: Report): Call | undefi
 export const anAnswerIsDescribed: Check = function* (timeline) {
   for (const report of timeline.reports) {
     const { event, process, atMs, list } = report;
+    if (event.type !== 'list-renewed') continue;
     const call = callOf(timeline, report);
-    if (event.type !== 'list-renewed' || !call || call.list !== list) continue;
+    if (!call || call.list !== list) continue;
     const { rejected, hasNextPage } = event.list;
     const counts = Object.entries(rejected).filter(([, count]) => count > 0);
     const told = JSON.stringify([hasNextPage, Object.fromEntries(counts)]);
@@ -258,8 +259,8 @@ export const aRefusalHasAReason: Check = function* (timeline) {
     const { event, process, atMs } = report;
     if (event.type !== 'list-load-failed') continue;
     const { kind, message } = event.error;
-    const { list, askedAtMs = 0 } = callOf(timeline, report) ?? {};
     if (kind !== 'shrunk' && kind !== 'drifted') continue;
+    const { list, askedAtMs = 0 } = callOf(timeline, report) ?? {};
     const isSize = kind === 'drifted' || message.includes(` to ${list?.shape.size} entr`);
     // What an operator has accepted is the measure of what follows, whatever was before.
     const current = timeline.listAt(process, askedAtMs);
