@@ -154,9 +154,13 @@ const certificateProblem = (
 ): string | undefined => {
   if (!certificate) return NO_CERTIFICATE;
   const [from, to] = [Date.parse(certificate.validFrom), Date.parse(certificate.validTo)];
+  if (Number.isNaN(from) || Number.isNaN(to)) return NO_DATE;
   if (from <= nowMs && nowMs < to) return undefined;
   return `is valid only from ${dateOf(from)} to ${dateOf(to)}; get the current one from its issuer, or check this machine's clock`;
 };
+
+const NO_DATE =
+  'holds a certificate with a date that does not exist; get another one from its issuer';
 
 const dateOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
 

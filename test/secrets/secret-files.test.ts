@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import supertest from 'supertest';
 import type { Emulator } from '../../emulator/emulator.ts';
 import type { EnvironmentVariables } from '../../src/config/reader.ts';
-import { createAuthority } from '../helpers/authority.ts';
+import { createAuthority, withoutDate } from '../helpers/authority.ts';
 import { emulate } from '../helpers/emulate.ts';
 import { describeWithRedis, redisOfTest } from '../helpers/redis-server.ts';
 import {
@@ -34,6 +34,9 @@ beforeEach(() => {
   folder = temporaryFolder('banks-secret-files-');
 });
 
+const certificates = createAuthority();
+const pair = certificates.issue('the service');
+
 /** A secret in a file, and what is said while that is not usable. */
 interface Kind {
   readonly good: string;
@@ -54,8 +57,13 @@ const KINDS: Record<string, Kind> = {
     consequence: 'the last usable one stays in use',
   },
   PROVIDER_TLS_CA_FILE: {
-    good: createAuthority().cert,
+    good: certificates.cert,
     env: () => ({ PROVIDER_ACCESS_TOKEN: OLD_TOKEN }),
+    consequence: 'the last usable one stays in use',
+  },
+  PROVIDER_TLS_CERT_FILE: {
+    good: pair.cert,
+    env: () => ({ PROVIDER_ACCESS_TOKEN: OLD_TOKEN, PROVIDER_TLS_KEY_FILE: pair.keyFile }),
     consequence: 'the last usable one stays in use',
   },
   MANAGEMENT_TOKEN_FILE: {
@@ -91,12 +99,17 @@ const SPOILED: Record<string, readonly [spoil: () => Promise<unknown>, said: str
   ],
   'five characters': [() => writeFile(file(), 'sPoIl'), 'has fewer than'],
   'no PEM': [() => writeFile(file(), MARK), 'holds no certificate in PEM'],
+  'no date': [
+    () => writeFile(file(), withoutDate(pair.cert)),
+    'holds a certificate with a date that does not exist',
+  ],
 };
 const OF_EVERY_FILE = ['gone', 'a dangling link', 'a folder', 'no permission'];
 const OF_THE_KIND: Record<string, readonly string[]> = {
   PROVIDER_ACCESS_TOKEN_FILE: ['empty', 'two lines', 'Bearer in front'],
   PROVIDER_CLIENT_SECRET_FILE: ['empty', 'two lines'],
   PROVIDER_TLS_CA_FILE: ['no PEM'],
+  PROVIDER_TLS_CERT_FILE: ['no PEM', 'no date'],
   MANAGEMENT_TOKEN_FILE: ['empty', 'two lines', 'Bearer in front', 'five characters'],
   CACHE_SIGNING_KEY_FILE: ['empty', 'two lines', 'five characters'],
 };
