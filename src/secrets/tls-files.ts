@@ -125,12 +125,29 @@ const readTlsFiles = async (
     });
     return { problems, value: { pems, context } };
   } catch (error) {
-    report(
-      'PROVIDER_TLS_KEY_FILE',
-      `does not fit PROVIDER_TLS_CERT_FILE (${describeReadError(error)}); it needs the private key that was issued with it, ` +
-        'in PEM, without a passphrase (openssl pkey -in KEY -out NEW removes one), of 2048 bits or more if it is RSA',
-    );
+    const ofChain = cert === undefined ? undefined : chainProblem(cert);
+    if (ofChain === undefined) report('PROVIDER_TLS_KEY_FILE', keyProblem(error));
+    else report('PROVIDER_TLS_CERT_FILE', ofChain);
     return { problems };
+  }
+};
+
+const keyProblem = (error: unknown): string =>
+  `does not fit PROVIDER_TLS_CERT_FILE (${describeReadError(error)}); it needs the private key ` +
+  'that was issued with it, in PEM, without a passphrase (openssl pkey -in KEY -out NEW removes ' +
+  'one), of 2048 bits or more if it is RSA';
+
+/** What is wrong with the certificates whatever the key is: a damaged one, or too short a key. */
+const chainProblem = (cert: string): string | undefined => {
+  try {
+    tls.createSecureContext({ cert });
+    return undefined;
+  } catch (error) {
+    return (
+      `holds a certificate that cannot be used (${describeReadError(error)}); it needs the ` +
+      "client's certificate and then its intermediate ones, all whole, with keys of 2048 bits or " +
+      'more if they are RSA'
+    );
   }
 };
 

@@ -103,13 +103,17 @@ const SPOILED: Record<string, readonly [spoil: () => Promise<unknown>, said: str
     () => writeFile(file(), withoutDate(pair.cert)),
     'holds a certificate with a date that does not exist',
   ],
+  'a damaged chain': [
+    () => writeFile(file(), `${pair.cert}-----BEGIN CERTIFICATE-----\nMIIB\n`),
+    'holds a certificate that cannot be used (ERR_OSSL_PEM_BAD_END_LINE)',
+  ],
 };
 const OF_EVERY_FILE = ['gone', 'a dangling link', 'a folder', 'no permission'];
 const OF_THE_KIND: Record<string, readonly string[]> = {
   PROVIDER_ACCESS_TOKEN_FILE: ['empty', 'two lines', 'Bearer in front'],
   PROVIDER_CLIENT_SECRET_FILE: ['empty', 'two lines'],
   PROVIDER_TLS_CA_FILE: ['no PEM'],
-  PROVIDER_TLS_CERT_FILE: ['no PEM', 'no date'],
+  PROVIDER_TLS_CERT_FILE: ['no PEM', 'no date', 'a damaged chain'],
   MANAGEMENT_TOKEN_FILE: ['empty', 'two lines', 'Bearer in front', 'five characters'],
   CACHE_SIGNING_KEY_FILE: ['empty', 'two lines', 'five characters'],
 };
