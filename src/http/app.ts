@@ -127,7 +127,7 @@ const createRequestAdmission =
     if (refusal) sendProblem(res, refusal);
     // Probes are always answered: otherwise an orchestrator would restart a full service, or send
     // all clients to fewer replicas.
-    else if (hasNoPlace && !PROBES.has(req.url)) {
+    else if (hasNoPlace && !PROBES.has(pathOf(req))) {
       res.setHeader('Retry-After', 1);
       sendProblem(res, 'too_many_connections');
     }

@@ -8,7 +8,8 @@ import { sendProblem } from './problems.ts';
 
 // The probes: alive (/healthz) and able to serve (/readyz).
 
-export const PROBES: ReadonlySet<string | undefined> = new Set(['/healthz', '/readyz']);
+/** Their paths, which are their routes too. */
+export const PROBES: ReadonlySet<string> = new Set(['/healthz', '/readyz']);
 
 export interface HealthOptions {
   readonly list: BankList;

@@ -9,6 +9,7 @@ import type { EnvironmentVariables } from '../../src/config/reader.ts';
 import { makeBanks } from '../helpers/banks.ts';
 import { sendRaw, type RawAnswer } from '../helpers/raw-http.ts';
 import { nextLoad, startLoadedRig, type Rig } from '../helpers/rig.ts';
+import { connectionsOf } from '../helpers/server-sockets.ts';
 import { eventually } from '../helpers/wait-until.ts';
 import { temporaryFolder } from '../helpers/temporary-folder.ts';
 
@@ -377,4 +378,18 @@ test('what the connections hold is bounded: the oldest request that waits gets 5
   for (let count = 1; count < 32; count += 1) open(`127.0.1.${1 + Math.floor(count / 4)}`, bytes);
   await eventually(() => first.destroyed);
   expect(text).toMatch(/^HTTP\/1\.1 503 [^]*^retry-after: 1\r$[^]*"code":"overloaded"/im);
+});
+
+test('a probe is answered over capacity too, whatever its query is, and nothing else', async () => {
+  await start();
+  // In the middle of its head, no connection makes room for another.
+  for (const address of ['127.0.0.2', '127.0.0.3', '127.0.0.4', '127.0.0.5'])
+    for (let count = 0; count < 25; count += 1) open(address, 'GET / HTTP/1.1\r\n');
+  await eventually(() => connectionsOf(rig.managementUrl) === 100);
+  const statusOf = async (target: string): Promise<number> =>
+    (await ask(`GET ${target} HTTP/1.1`, 'Host: localhost')).status;
+  expect(await statusOf('/healthz')).toBe(200);
+  expect(await statusOf('/readyz?from=a-load-balancer')).toBe(200);
+  expect(await statusOf('/healthz?')).toBe(200);
+  expect(await statusOf('/metrics')).toBe(503);
 });
