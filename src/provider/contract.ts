@@ -35,11 +35,12 @@ export const processBanksResponse = async (
 };
 
 /**
- * Whether a `Link` header names a next page (RFC 8288 section 3); the relation may be one of
- * several.
+ * Whether a `Link` header names a next page (RFC 8288 section 3). `next` may be one of several
+ * relation types, with spaces between them; `next-archive` and `https://example.com/next` are
+ * others.
  */
 export const namesNextPage = (link = ''): boolean =>
-  /;\s*rel\s*=\s*(?:"[^"]*\bnext\b|next\b)/i.test(link);
+  /;\s*rel\s*=\s*(?:"(?:[^"]*\s)?next[\s"]|next\s*(?:[;,]|$))/i.test(link);
 
 /**
  * The error for a response whose status says that it has no list, or no token.

@@ -158,6 +158,12 @@ const SHAPES: Readonly<Record<string, Shape>> = {
     status: 200,
     says: 'the first page of more',
   },
+  'links of other relations, whose names have "next" in them': {
+    answer: [200, ROWS, { link: '</a>; rel="https://example.com/rels/next next-archive"' }],
+    env: { BANK_FIELDS: 'code' },
+    status: 200,
+    says: /^ok +list +\d+ entries$/m,
+  },
   'a list in gzip, by its old name': {
     answer: [200, gzipSync(JSON.stringify(ROWS)), { 'Content-Encoding': 'X-GZip' }],
     env: { BANK_FIELDS: 'code' },
