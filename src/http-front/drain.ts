@@ -39,12 +39,18 @@ export const drain = async (
       if (phases.length === 0 || phases.includes(phaseOf(connection, ON_ITS_WAY_MS)))
         connection.socket.destroy();
   };
-  const cancelCutOff = clock.after(graceMs, () => destroyAll());
+  let isOver = false;
+  const cancelCutOff = clock.after(graceMs, () => {
+    isOver = true;
+    destroyAll();
+  });
   await new Promise<void>((resolve) => void clock.after(noticeMs, resolve));
   // While clients got responses they would reconnect, and the accept queue would never be empty.
   pause(true);
   await acceptWaiting(server);
   const closed = new Promise<void>((resolve) => void server.close(() => resolve()));
+  // Those that were accepted since then.
+  if (isOver) destroyAll();
   pause(false);
   const cancelHurry = clock.after(ON_ITS_WAY_MS, () => destroyAll('receiving'));
   // The response to a request from before the drain does not say Connection: close, and leaves an

@@ -108,6 +108,19 @@ test('it ends with SHUTDOWN_GRACE, whatever a client does', async () => {
   expect(hanging.received()).toBe('');
 });
 
+test('it closes those who connect once SHUTDOWN_GRACE has passed, however short that is', async () => {
+  const url = await start();
+  const drained = rig.server.drain({ noticeMs: 0, graceMs: 10 });
+  rig.clock.advance(0);
+  // The server still accepts who may have connected before.
+  rig.clock.advance(10);
+  const late = await openRaw(url);
+  late.socket.write(SLOW);
+  await drained;
+  await eventually(() => connectionsOf(url) === 0);
+  expect(late.received()).toBe('');
+});
+
 test('it leaves no timer behind', async () => {
   await expectNoTimersOf(async () => {
     const url = await start();
