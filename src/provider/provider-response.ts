@@ -110,10 +110,17 @@ const readBody = async (
 
 const CHUNKS_PER_TURN = 1_000;
 
-const decoderFor = (contentEncoding = 'identity'): Duplex | undefined => {
-  const encoding = contentEncoding.trim().toLowerCase();
-  if (encoding === 'identity') return undefined;
-  if (encoding === 'gzip' || encoding === 'x-gzip') return createGunzip();
-  if (encoding === 'br') return createBrotliDecompress();
+/** By a list of codings (RFC 9110 section 8.4), of which at most one may change the bytes. */
+const decoderFor = (contentEncoding = ''): Duplex | undefined => {
+  const [coding, ...others] = contentEncoding
+    .toLowerCase()
+    .split(',')
+    .map((each) => each.trim())
+    .filter((each) => each !== '' && each !== 'identity');
+  if (coding === undefined) return undefined;
+  if (others.length === 0) {
+    if (coding === 'gzip' || coding === 'x-gzip') return createGunzip();
+    if (coding === 'br') return createBrotliDecompress();
+  }
   throw new LoadError('malformed', 'the response has an encoding that was not requested');
 };

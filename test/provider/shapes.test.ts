@@ -170,6 +170,12 @@ const SHAPES: Readonly<Record<string, Shape>> = {
     status: 200,
     says: WORKS,
   },
+  'a list with an empty Content-Encoding': {
+    answer: [200, ROWS, { 'Content-Encoding': '' }],
+    env: { BANK_FIELDS: 'code' },
+    status: 200,
+    says: WORKS,
+  },
   'a list encoded twice, in two lines': {
     answer: [200, ROWS, { 'Content-Encoding': ['gzip', 'gzip'] }],
     status: 502,
