@@ -151,7 +151,8 @@ const chainProblem = (cert: string): string | undefined => {
   }
 };
 
-const PRIVATE_KEY = /-----BEGIN [A-Z ]*PRIVATE KEY-----([^-]+)-----END/;
+/** An encrypted one may have headers, such as `DEK-Info`, before its Base64. */
+const PRIVATE_KEY = /-----BEGIN [A-Z ]*PRIVATE KEY-----((?:(?!-----)[^])+)-----END/;
 const NO_KEY = 'holds no private key in PEM; it needs a "BEGIN PRIVATE KEY" block';
 const NO_CERTIFICATE =
   'holds no certificate in PEM; it needs one or more "BEGIN CERTIFICATE" blocks';

@@ -75,6 +75,11 @@ test.each<[string, TlsFiles, problem: string]>([
   ],
   ['an encrypted key', { [KEY]: encryptedKey(pair) }, 'without a passphrase (openssl pkey'],
   [
+    'a key encrypted in the form of its algorithm',
+    { [KEY]: encryptedKey(pair, 'ec') },
+    'without a passphrase (openssl pkey',
+  ],
+  [
     'the key of another',
     { [KEY]: other.keyFile },
     `${KEY} does not fit ${CERT} (ERR_OSSL_X509_KEY_VALUES_MISMATCH);`,
