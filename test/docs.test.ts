@@ -159,7 +159,7 @@ test('docs/limits.md has the limits for clients as they are', () => {
     `| request target | ${inWords(MAX_TARGET_LENGTH)} bytes |`,
     `| time for the header section | ${inSeconds(LIMITS.headersTimeoutMs)}, checked every second |`,
     `(#memory)) | ${inMib(LIMITS.heldBytes)}, `,
-    `| a response that the client does not read | ${inSeconds(LIMITS.slowReaderMs)} without progress |`,
+    `| a response that the client does not read | ${inSeconds(LIMITS.slowReaderMs)} for what `,
     `counts as idle after ${LIMITS.arrivalMs} ms without a request`,
   ])
     expect(text).toContain(told);

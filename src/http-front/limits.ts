@@ -11,8 +11,9 @@ export const LIMITS = {
    */
   keepAliveTimeoutMs: 65_000,
   /**
-   * A client that takes nothing of its response for so long is cut off. What the system holds
-   * counts as taken, and what is written at once counts as a whole.
+   * A client has so long for what the system has not taken of its response at once, however
+   * steadily it reads: Node tells when the system has taken all of a write, and not how much of it
+   * so far.
    */
   slowReaderMs: 60_000,
   /** How often these times are checked: they are late by at most this. */
