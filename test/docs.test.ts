@@ -153,7 +153,7 @@ test('docs/limits.md has the limits for clients as they are', () => {
   const text = read('docs/limits.md').replaceAll(/ +/g, ' ');
   for (const told of [
     `| connections | ${inWords(LIMITS.connections)} |`,
-    `| connections over capacity | ${LIMITS.spareConnections}, `,
+    `| connections over capacity | ${LIMITS.connectionsOverCapacity}, `,
     `| connections of one address, or /64 of IPv6 | ${inWords(LIMITS.connectionsPerAddress)} |`,
     `| header section | ${MAX_HEADER_BYTES / 1_024} KiB, ${MAX_HEADERS} headers |`,
     `| request target | ${inWords(MAX_TARGET_LENGTH)} bytes |`,

@@ -25,7 +25,7 @@ export const LIMITS = {
   /**
    * More connections, each for one short response of the application: to a probe, or a 503.
    */
-  spareConnections: 100,
+  connectionsOverCapacity: 100,
   /**
    * For so long the first request of a new connection may be on its way, and the connection does
    * not make room for another one: a probe that arrives at a full service would lose its place to

@@ -25,13 +25,12 @@ export interface PlacesOptions {
 }
 
 export const createPlaces = ({ limits, clientOf, onClosed }: PlacesOptions) => {
-  const ordinary = new Set<Connection>();
-  /** Those over capacity. */
-  const spare = new Set<Connection>();
+  const withinCapacity = new Set<Connection>();
+  const overCapacity = new Set<Connection>();
 
   const remove = (connection: Connection): void => {
-    ordinary.delete(connection);
-    spare.delete(connection);
+    withinCapacity.delete(connection);
+    overCapacity.delete(connection);
   };
   const evict = (connection: Connection, reason: ClosedReason): void => {
     remove(connection);
@@ -40,19 +39,24 @@ export const createPlaces = ({ limits, clientOf, onClosed }: PlacesOptions) => {
   };
   /** Closes the one that has been idle for longest; whether there was one. */
   const evictIdle = (connections: Iterable<Connection>): boolean => {
-    let unused: Connection | undefined;
+    let longestIdle: Connection | undefined;
     for (const connection of connections) {
-      if (connection.isOverCapacity || (unused && connection.phaseSinceMs >= unused.phaseSinceMs))
+      if (
+        connection.isOverCapacity ||
+        (longestIdle && connection.phaseSinceMs >= longestIdle.phaseSinceMs)
+      )
         continue;
       const phase = phaseOf(connection);
-      if (phase === 'idle' || phase === 'closing') unused = connection;
+      if (phase === 'idle' || phase === 'closing') longestIdle = connection;
     }
-    if (unused) evict(unused, 'idle');
-    return unused !== undefined;
+    if (longestIdle) evict(longestIdle, 'idle');
+    return longestIdle !== undefined;
   };
   const hasRoomFor = (client: string): boolean => {
-    if (ordinary.size + spare.size < limits.connectionsPerAddress) return true;
-    const own = [...ordinary, ...spare].filter((connection) => connection.client === client);
+    if (withinCapacity.size + overCapacity.size < limits.connectionsPerAddress) return true;
+    const own = [...withinCapacity, ...overCapacity].filter(
+      (connection) => connection.client === client,
+    );
     return own.length < limits.connectionsPerAddress || evictIdle(own);
   };
 
@@ -67,21 +71,22 @@ export const createPlaces = ({ limits, clientOf, onClosed }: PlacesOptions) => {
         onClosed('address_limit');
         return undefined;
       }
-      const isOverCapacity = ordinary.size >= limits.connections && !evictIdle(ordinary);
-      // A spare place is for one short response. Its request comes at once, so the oldest
+      const isOverCapacity =
+        withinCapacity.size >= limits.connections && !evictIdle(withinCapacity);
+      // One over capacity is for one short response. Its request comes at once, so the oldest
       // connection may go.
-      const [oldest] = spare;
-      if (isOverCapacity && oldest && spare.size >= limits.spareConnections)
+      const [oldest] = overCapacity;
+      if (isOverCapacity && oldest && overCapacity.size >= limits.connectionsOverCapacity)
         evict(oldest, 'over_capacity');
       return { client, isOverCapacity };
     },
     add: (connection: Connection): void => {
-      (connection.isOverCapacity ? spare : ordinary).add(connection);
+      (connection.isOverCapacity ? overCapacity : withinCapacity).add(connection);
       connection.socket.once('close', () => remove(connection));
     },
     *[Symbol.iterator](): IterableIterator<Connection> {
-      yield* ordinary;
-      yield* spare;
+      yield* withinCapacity;
+      yield* overCapacity;
     },
   };
 };

@@ -34,6 +34,6 @@ const MANAGEMENT_LIMITS: Limits = {
   ...LIMITS,
   connections: 100,
   connectionsPerAddress: 25,
-  spareConnections: 20,
+  connectionsOverCapacity: 20,
   heldBytes: 4 * 1024 * 1024,
 };

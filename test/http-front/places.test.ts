@@ -77,8 +77,8 @@ test('a connection that only waits to be closed by its client gives its place to
   closing.destroy();
 });
 
-test('a request under way keeps its place; newcomers get short answers in the spare ones, the newest first', async () => {
-  const url = await start({ connections: 2, spareConnections: 2 });
+test('a request under way keeps its place; newcomers over capacity get short answers, the newest first', async () => {
+  const url = await start({ connections: 2, connectionsOverCapacity: 2 });
   const [waiting, sending] = [await open(url), await open(url)];
   sending.socket.write('GET /cold HT');
   await keepBusy(waiting);
@@ -94,8 +94,8 @@ test('a request under way keeps its place; newcomers get short answers in the sp
   ]);
 });
 
-test('connections that have ended count no more, neither the spare ones nor those of an address', async () => {
-  const url = await start({ connections: 2, connectionsPerAddress: 2, spareConnections: 5 });
+test('connections that have ended count no more, neither those over capacity nor those of an address', async () => {
+  const url = await start({ connections: 2, connectionsPerAddress: 2, connectionsOverCapacity: 5 });
   /** Until the server knows it too. */
   const leave = async ({ socket }: Client, left: number): Promise<void> => {
     socket.resetAndDestroy();
