@@ -1,9 +1,9 @@
 import { createServer } from 'node:http';
-import { createRequire } from 'node:module';
 import { startDemoPage } from '../examples/demo-page/server.ts';
 import { ConfigError, parseConfig, type Config } from '../src/config/config.ts';
 import { createService } from '../src/service.ts';
 import { pretty } from '../src/telemetry/pretty.ts';
+import { readVersion } from '../src/version.ts';
 import { createCallLines } from './call-lines.ts';
 import { DEFAULT_ACCESS_TOKEN, startEmulator, type Emulator } from './emulator.ts';
 import { openListener } from './listener.ts';
@@ -78,7 +78,7 @@ const run = async (): Promise<void> => {
     guide(
       {
         publicUrl,
-        managementUrl: managementUrl,
+        managementUrl,
         pickerUrl: picker.url,
         controlUrl: emulator.controlUrl,
       },
@@ -121,13 +121,6 @@ const withOrigins = (origins: string | undefined, own: readonly string[]): strin
 /** Whether a log line reports an ordinary request or the start, which the guide describes. */
 const isRoutine = (line: string): boolean =>
   line.startsWith('{"level":30') && /"msg":"(?:request|listening)"/.test(line);
-
-const readVersion = (): string => {
-  const manifest: unknown = createRequire(import.meta.url)('#package.json');
-  return typeof manifest === 'object' && manifest && 'version' in manifest
-    ? String(manifest.version)
-    : '';
-};
 
 interface Urls {
   readonly publicUrl: string;

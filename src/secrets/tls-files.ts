@@ -33,7 +33,7 @@ export interface TlsContextOptions {
 }
 
 /** Far more than a bundle of all public authorities takes. */
-export const MAX_PEM_BYTES = 1_048_576;
+const MAX_PEM_BYTES = 1_048_576;
 
 /** What keeps the files from being used, all at once; none where they are fine. For the start. */
 export const checkTlsFiles = async (
