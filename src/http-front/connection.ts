@@ -7,9 +7,9 @@ import { heldBy, type NodeRequest, type Holder } from './memory.ts';
 import { hasContent, RequestStream } from './node-http.ts';
 import type { RefusalCode } from './refusals.ts';
 
-// One connection, from its first byte to its last. It handles one request at a time, as in
-// nginx and Go's net/http: the next is taken once the client has taken the response to the one
-// before. A request is taken when its head is whole, by the hot path or, on a stream of its own, by
+// One connection, from its first byte to its last. It handles one request at a time, as in nginx
+// and Go's net/http: the next is taken once all of the response to the one before has been written.
+// A request is taken when its head is whole, by the hot path or, on a stream of its own, by
 // node:http. A request with content is the last one of its connection: nothing reads content.
 
 export interface Connection extends Place, Holder {
@@ -37,8 +37,8 @@ export interface Connection extends Place, Holder {
   hasHadRequest: boolean;
   /** When it was opened, became idle, began to receive a head, or was closed: see phase.ts. */
   phaseSinceMs: number;
-  /** How much the client had taken when it was last seen to take something, and when that was. */
-  taken: { bytes: number; atMs: number };
+  /** How much had been written when that was last seen to have changed, and when it was seen. */
+  lastProgress: { writtenBytes: number; atMs: number };
 }
 
 /** What was decided when it was accepted: see places.ts. */
@@ -79,7 +79,7 @@ export const openConnection = (socket: Socket, shared: Shared, place: Place): Co
     heldBytes: 0,
     hasHadRequest: false,
     phaseSinceMs: nowMs,
-    taken: { bytes: -1, atMs: nowMs },
+    lastProgress: { writtenBytes: -1, atMs: nowMs },
   };
   socket
     .on('data', (chunk: Buffer) => {
@@ -107,7 +107,7 @@ const settle = (connection: Connection): void => {
   countMemory(connection);
 };
 
-/** Whether no request may be taken now: one is being handled, or its response is not taken yet. */
+/** Whether no request may be taken now: one is being handled, or its response is being written. */
 const mustWait = ({ nodeRequest, shared, socket }: Connection): boolean =>
   nodeRequest !== undefined || socket.writableLength > 0 || shared.isPaused || socket.destroyed;
 
@@ -132,7 +132,7 @@ const takeRequest = (connection: Connection): void => {
   const responded = isOverCapacity ? undefined : shared.respondToHead?.(head, socket);
   if (!responded) return giveToNode(connection, head);
   const { isLast, end } = responded;
-  // The system has usually taken all of it at once. If not, an empty write ends after all others.
+  // All of it has usually been written at once. If not, an empty write ends after all others.
   if (socket.writableLength === 0) end(socket.writable);
   else
     socket.write('', (error) => {

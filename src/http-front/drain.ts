@@ -23,9 +23,9 @@ export interface DrainClock {
 
 /**
  * Closes `server` without losing a request. It continues to serve for `noticeMs`: closing at once
- * could close an idle keep-alive connection just when its client reuses it. Meanwhile the application
- * sets `Connection: close` on every response, so that clients close their connections. `pause(true)`
- * keeps requests waiting, until `pause(false)`.
+ * could close an idle keep-alive connection just when its client reuses it. Meanwhile the
+ * application sets `Connection: close` on every response, so that clients close their connections.
+ * `pause(true)` keeps requests waiting, until `pause(false)`.
  */
 export const drain = async (
   server: Server,

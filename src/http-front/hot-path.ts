@@ -16,10 +16,10 @@ export interface HotPath {
 
 interface HotResponse extends PreparedResponse {
   /**
-   * Called once, when the system has taken the response or the client has gone before: then
-   * `isTaken` is false.
+   * Called once, when all of the response has been written or the client has gone before: then
+   * `isWritten` is false.
    */
-  readonly end: (isTaken: boolean) => void;
+  readonly end: (isWritten: boolean) => void;
 }
 
 /** What a connection needs to know of a request that got its response. */

@@ -11,9 +11,8 @@ export const LIMITS = {
    */
   keepAliveTimeoutMs: 65_000,
   /**
-   * A client has so long for what the system has not taken of its response at once, however
-   * steadily it reads: Node tells when the system has taken all of a write, and not how much of it
-   * so far.
+   * A client has so long for what could not be written of its response at once, however steadily it
+   * reads: Node tells when all of a write is done, and not how much of it so far.
    */
   slowReaderMs: 60_000,
   /** How often these times are checked: they are late by at most this. */

@@ -26,12 +26,13 @@ export const phaseOf = (
 
 /** Ends what takes too long. To be called every `checkIntervalMs`. */
 export const endOverdue = (connection: Connection, nowMs: number): void => {
-  const { socket, taken, hasHadRequest } = connection;
+  const { socket, lastProgress, hasHadRequest } = connection;
   const { limits } = connection.shared;
   if (socket.writableLength > 0) {
-    const bytes = socket.bytesWritten - socket.writableLength;
-    if (bytes !== taken.bytes) connection.taken = { bytes, atMs: nowMs };
-    else if (nowMs - taken.atMs >= limits.slowReaderMs) socket.destroy();
+    const writtenBytes = socket.bytesWritten - socket.writableLength;
+    if (writtenBytes !== lastProgress.writtenBytes)
+      connection.lastProgress = { writtenBytes, atMs: nowMs };
+    else if (nowMs - lastProgress.atMs >= limits.slowReaderMs) socket.destroy();
     // The client gets its time to close once it has everything.
     if (connection.state === 'closing') connection.phaseSinceMs = nowMs;
     return;

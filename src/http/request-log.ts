@@ -46,7 +46,12 @@ export const createRequestLog = (options: RequestLogOptions) => {
     const traceId = traceIdOf(head);
     const isRefusedOrigin = cors?.refuses(head.headers.origin) ?? false;
     /** Emits the event and gives the line: the one place where either is made. */
-    return (notes: Notes, status: number, contentBytes: number, isTaken: boolean): RequestLine => {
+    return (
+      notes: Notes,
+      status: number,
+      contentBytes: number,
+      isWritten: boolean,
+    ): RequestLine => {
       const durationMs = Math.round((performance.now() - startedAtMs) * 1_000) / 1_000;
       const bytes = method === 'HEAD' ? 0 : contentBytes;
       const { route, answeredBy, listState, waited } = notes;
@@ -61,9 +66,9 @@ export const createRequestLog = (options: RequestLogOptions) => {
         status,
         durationMs,
         bytes,
-        aborted: !isTaken,
+        aborted: !isWritten,
       });
-      const aborted = isTaken ? undefined : true;
+      const aborted = isWritten ? undefined : true;
       return {
         requestId,
         method,
@@ -131,9 +136,9 @@ export const createRequestLog = (options: RequestLogOptions) => {
       const record = createRecord(head, requestId);
       const isClientsId = head.headers['x-request-id'] !== undefined;
       const notes: Notes = { answeredBy: 'hot_path', route: '/banks', listState, waited: false };
-      /** `isTaken`: whether the system has taken all of it, and not lost the client before. */
-      const end = (isTaken: boolean): void =>
-        write(record(notes, status, contentBytes, isTaken), notes, isClientsId);
+      /** `isWritten`: whether all of it was written before the client was gone. */
+      const end = (isWritten: boolean): void =>
+        write(record(notes, status, contentBytes, isWritten), notes, isClientsId);
       return { requestId, end };
     },
   };
