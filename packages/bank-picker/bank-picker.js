@@ -408,9 +408,7 @@ export class BankPickerElement extends Base {
   /** Enter clicks the form's first submit button, as in native fields. */
   #submit() {
     const { form } = this;
-    const button = [...(form?.elements ?? [])].find(
-      (it) => 'type' in it && (it.type === 'submit' || it.type === 'image'),
-    );
+    const button = [...(form?.elements ?? [])].find((it) => 'type' in it && it.type === 'submit');
     if (button instanceof HTMLElement) button.click();
     else form?.requestSubmit();
   }
