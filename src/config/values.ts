@@ -263,7 +263,7 @@ export const toFields = (text: string) => {
   return fields;
 };
 
-/** Where the list is in the provider's answer: names of members, with dots between them. */
+/** Where the list is in the provider's response: names of members, with dots between them. */
 export const toListPath = (text: string): string => {
   const names = text.split('.', MAX_PATH_DEPTH + 1);
   if (names.length > MAX_PATH_DEPTH || !names.every(isFieldName))

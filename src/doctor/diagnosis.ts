@@ -131,7 +131,7 @@ const describeConfiguration = ({ provider, banks }: Config): Description => {
   return [`${provider.environment}, ${provider.baseUrl.href}, ${limits}; publishes ${fields}`];
 };
 
-/** The provider's `Date` has whole seconds, and answers travel. */
+/** The provider's `Date` has whole seconds, and responses take time to arrive. */
 const MAX_CLOCK_ERROR_SECONDS = 5;
 
 /** This machine's clock compared with the provider's; nothing where it sent no time. */

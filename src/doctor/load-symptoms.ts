@@ -17,9 +17,9 @@ export interface LoadWords extends TokenWords {
   readonly environment: string;
   readonly tokenVariable: string;
   readonly banksUrl: string;
-  /** When the head of the answer had arrived. */
+  /** When the head of the response had arrived. */
   readonly headAfter: string;
-  /** What the answer has instead of a list. */
+  /** What the response has instead of a list. */
   readonly members: string;
   /** What to do with BANK_LIST. */
   readonly listLine: string;

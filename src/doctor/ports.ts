@@ -56,11 +56,11 @@ const isServiceAt = async (port: number, host: string): Promise<boolean> => {
   const address = LOOPBACK.get(host) ?? host;
   const origin = `http://${isIPv6(address) ? `[${address}]` : address}:${port}`;
   try {
-    const answer = await fetch(`${origin}/healthz`, {
+    const response = await fetch(`${origin}/healthz`, {
       redirect: 'error',
       signal: AbortSignal.timeout(1_000),
     });
-    const health: unknown = await answer.json();
+    const health: unknown = await response.json();
     return isJsonObject(health) && 'environment' in health && isJsonObject(health['list']);
   } catch {
     return false;

@@ -59,7 +59,7 @@ export const renderFields = (
   ];
 };
 
-/** A hostile answer can have a field for each of its bytes. */
+/** A hostile response can have a field for each of its bytes. */
 const MAX_FIELDS_SHOWN = 60;
 
 const remarkOn = ({ name, isUnique }: FieldSeen, published: readonly FieldRule[] = []): string => {

@@ -51,7 +51,7 @@ export const tryTokenRequests = async (
     const observation = await observe(changed);
     const refusal = tokenRefusalOf(observation);
     const lines = linesFor(settings, source);
-    tried.push(`${lines.join(' ')}: ${describeAnswer(observation)}`);
+    tried.push(`${lines.join(' ')}: ${describeResponse(observation)}`);
     if (hasToken(observation) || (refusal && isPastClient(refusal)))
       working = { lines, config: changed, observation };
     return refusal;
@@ -129,7 +129,7 @@ const linesFor = ({ auth, format }: Settings, configured: Settings): readonly st
   ...(format === configured.format ? [] : [`PROVIDER_TOKEN_FORMAT=${format}`]),
 ];
 
-const describeAnswer = (observation: Observation): string => {
+const describeResponse = (observation: Observation): string => {
   if (hasToken(observation)) return 'granted';
   const refusal = tokenRefusalOf(observation);
   return refusal ? [refusal.status, refusal.code].filter(Boolean).join(' ') : 'no response';
