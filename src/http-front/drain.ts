@@ -34,10 +34,12 @@ export const drain = async (
   pause: (isPaused: boolean) => void,
   { noticeMs, graceMs }: DrainOptions,
 ): Promise<void> => {
-  const destroyAll = (...phases: readonly Phase[]): void => {
+  const destroyAll = (): void => {
+    for (const { socket } of connections) socket.destroy();
+  };
+  const destroyThoseIn = (phase: Phase): void => {
     for (const connection of connections)
-      if (phases.length === 0 || phases.includes(phaseOf(connection, ON_ITS_WAY_MS)))
-        connection.socket.destroy();
+      if (phaseOf(connection, ON_ITS_WAY_MS) === phase) connection.socket.destroy();
   };
   let isOver = false;
   const cancelCutOff = clock.after(graceMs, () => {
@@ -52,11 +54,11 @@ export const drain = async (
   // Those that were accepted since then.
   if (isOver) destroyAll();
   pause(false);
-  const cancelHurry = clock.after(ON_ITS_WAY_MS, () => destroyAll('receiving'));
+  const cancelHurry = clock.after(ON_ITS_WAY_MS, () => destroyThoseIn('receiving'));
   // The response to a request from before the drain does not say Connection: close, and leaves an
   // idle connection.
-  destroyAll('idle');
-  const sweep = setInterval(() => destroyAll('idle'), IDLE_SWEEP_MS);
+  destroyThoseIn('idle');
+  const sweep = setInterval(() => destroyThoseIn('idle'), IDLE_SWEEP_MS);
   await closed;
   clearInterval(sweep);
   cancelHurry();

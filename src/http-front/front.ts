@@ -65,20 +65,20 @@ export const createHttpFront = ({
     },
     writeRefusal: (socket, refusal) => writeRefusal(socket, respondToRefused(refusal)),
   };
-  const on = (stream: Duplex, act: (connection: Connection) => void): void => {
+  const withConnectionOf = (stream: Duplex, act: (connection: Connection) => void): void => {
     const connection = byStream.get(stream);
     if (connection) act(connection);
   };
   let app: RequestListener = () => undefined;
   nodeServer.on('request', (req, res) => {
-    on(req.socket, (connection) => onNodeRequest(connection, res));
+    withConnectionOf(req.socket, (connection) => onNodeRequest(connection, res));
     app(req, res);
   });
   nodeServer.on('clientError', (_error, stream) =>
-    on(stream, (connection) => refuse(connection, 'bad_request')),
+    withConnectionOf(stream, (connection) => refuse(connection, 'bad_request')),
   );
   nodeServer.on('connect', ({ socket }) =>
-    on(socket, (connection) => refuse(connection, 'method_not_allowed')),
+    withConnectionOf(socket, (connection) => refuse(connection, 'method_not_allowed')),
   );
 
   const pause = (isPaused: boolean): void => {

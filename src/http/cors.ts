@@ -30,7 +30,7 @@ export const createCors = (origins: Config['corsOrigins']) => {
     preflightHeaders: (req: IncomingMessage): FlatHeaders => {
       const { origin, 'access-control-request-method': method } = req.headers;
       const isPreflight = origin !== undefined && method !== undefined;
-      return isPreflight && headers(origin) !== NOT_ALLOWED ? PREFLIGHT_HEADERS : NOT_ALLOWED;
+      return isPreflight && headers(origin) !== NOT_ALLOWED ? PREFLIGHT_HEADERS : [];
     },
     /**
      * Whether the responses differ by origin, so that each must have `Vary: Origin`, refusals
@@ -45,6 +45,7 @@ export const createCors = (origins: Config['corsOrigins']) => {
   } as const;
 };
 
+/** The headers for an origin that is not allowed. */
 const NOT_ALLOWED: FlatHeaders = [];
 
 const allowedHeaders = (origin: string): FlatHeaders => [
