@@ -13,7 +13,9 @@ export const createRespondToRefused =
   (code: RefusalCode): RefusalResponse => {
     const requestId = randomUUID();
     const { status, headers, body } = problemResponse(code);
-    logger.info({ statusCode: status, code, requestId }, 'request refused');
+    // As in request-log.ts.
+    const level = status < 500 ? 'info' : 'warn';
+    logger[level]({ statusCode: status, code, requestId }, 'request refused');
     const own = ['X-Request-Id', requestId, ...(MORE_HEADERS[code] ?? [])];
     return { status, headers: [...commonHeaders, ...own, ...headers], body };
   };

@@ -378,6 +378,8 @@ test('what the connections hold is bounded: the oldest request that waits gets 5
   for (let count = 1; count < 32; count += 1) open(`127.0.1.${1 + Math.floor(count / 4)}`, bytes);
   await eventually(() => first.destroyed);
   expect(text).toMatch(/^HTTP\/1\.1 503 [^]*^retry-after: 1\r$[^]*"code":"overloaded"/im);
+  // As of any other 5xx.
+  expect(rig.log()).toMatch(/"severity":"WARNING".*"statusCode":503,"code":"overloaded"/);
 });
 
 test('a probe is answered over capacity too, whatever its query is, and nothing else', async () => {
