@@ -61,8 +61,15 @@ export interface Shared {
   readonly memory: { readonly count: (connection: Connection, bytes: number) => void };
   /** Gives `stream` to node:http as a connection. */
   readonly connectNode: (stream: RequestStream, connection: Connection) => void;
-  /** Writes the response to a request that the application does not get. */
-  readonly writeRefusal: (socket: Socket, refusal: RefusalCode) => void;
+  /**
+   * Writes the response to a request that the application does not get, or to which it has not
+   * begun to respond: then `pending` is its response.
+   */
+  readonly writeRefusal: (
+    socket: Socket,
+    refusal: RefusalCode,
+    pending: ServerResponse | undefined,
+  ) => void;
 }
 
 export const openConnection = (socket: Socket, shared: Shared, place: Place): Connection => {
@@ -224,7 +231,7 @@ export const refuse = (connection: Connection, refusal: RefusalCode): void => {
   // Part of a response has been sent: only the end of the connection can tell the client.
   if (nodeRequest?.response?.headersSent || socket.writableLength > 0) socket.destroy();
   else {
-    shared.writeRefusal(socket, refusal);
+    shared.writeRefusal(socket, refusal, nodeRequest?.response);
     close(connection);
   }
 };

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import type { IncomingMessage, RequestListener } from 'node:http';
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { createServer, type ListenOptions, type Server } from 'node:net';
 import type { Duplex } from 'node:stream';
 import {
@@ -31,8 +31,14 @@ export interface HttpFrontOptions extends PlacesOptions {
    * port is bound.
    */
   readonly loadApp: (isOverCapacity: IsOverCapacity) => Promise<RequestListener>;
-  /** Gives the response to a request that never gets to the application, which also logs it. */
-  readonly respondToRefused: (refusal: RefusalCode) => RefusalResponse;
+  /**
+   * Gives the response to a request that never gets to the application, or that is given up before
+   * the application has begun to respond: then `pending` is its response.
+   */
+  readonly respondToRefused: (
+    refusal: RefusalCode,
+    pending: ServerResponse | undefined,
+  ) => RefusalResponse;
   readonly clock: DrainClock;
 }
 
@@ -63,7 +69,8 @@ export const createHttpFront = ({
       byStream.set(stream, connection);
       nodeServer.emit('connection', stream);
     },
-    writeRefusal: (socket, refusal) => writeRefusal(socket, respondToRefused(refusal)),
+    writeRefusal: (socket, refusal, pending) =>
+      writeRefusal(socket, respondToRefused(refusal, pending)),
   };
   const withConnectionOf = (stream: Duplex, act: (connection: Connection) => void): void => {
     const connection = byStream.get(stream);

@@ -1,17 +1,22 @@
 import { randomUUID } from 'node:crypto';
+import type { ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import { problemResponse } from './problems.ts';
 import { READING_METHODS, type FlatHeaders } from './headers.ts';
 import type { RefusalCode, RefusalResponse } from '../http-front/index.ts';
 
-// The response to a request that no application gets: broken, too large or late, or CONNECT. It is
-// the same problem+json as any other error, with the headers of every response.
+// The response to a request that no application gets, because it is broken, too large or late, or
+// CONNECT, or that is given up for the bound on memory. It is the same problem+json as any other
+// error, with the headers of every response.
 
-/** Gives the response, and logs that it was given. */
+/**
+ * Gives the response, and logs that it was given. `pending`: the application's, if it had the
+ * request and had not begun to respond; its request id is kept.
+ */
 export const createRespondToRefused =
   (commonHeaders: FlatHeaders, logger: Logger) =>
-  (code: RefusalCode): RefusalResponse => {
-    const requestId = randomUUID();
+  (code: RefusalCode, pending?: ServerResponse): RefusalResponse => {
+    const requestId = String(pending?.getHeader('X-Request-Id') ?? randomUUID());
     const { status, headers, body } = problemResponse(code);
     // As in request-log.ts.
     const level = status < 500 ? 'info' : 'warn';

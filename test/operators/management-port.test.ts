@@ -372,14 +372,17 @@ test('beyond 100 busy connections a new one gets 503, 20 of them at a time, and 
 test('what the connections hold is bounded: the oldest request that waits gets 503, and when to come back', async () => {
   await start();
   // With what follows its long head, each takes some 190 kB of the 4 MB.
-  const bytes = `${requestWith('wrong').replace('Host: a', `Host: a\r\nX: ${'x'.repeat(15_000)}`)}${'x'.repeat(60_000)}`;
+  const bytes = `${requestWith('wrong').replace('Host: a', `Host: a\r\nX-Request-Id: mine\r\nX: ${'x'.repeat(15_000)}`)}${'x'.repeat(60_000)}`;
   let text = '';
   const first = open('127.0.1.1', bytes).on('data', (chunk) => (text += String(chunk)));
   for (let count = 1; count < 32; count += 1) open(`127.0.1.${1 + Math.floor(count / 4)}`, bytes);
   await eventually(() => first.destroyed);
   expect(text).toMatch(/^HTTP\/1\.1 503 [^]*^retry-after: 1\r$[^]*"code":"overloaded"/im);
+  expect(text).toContain('\r\nX-Request-Id: mine\r\n');
   // As of any other 5xx.
-  expect(rig.log()).toMatch(/"severity":"WARNING".*"statusCode":503,"code":"overloaded"/);
+  expect(rig.log()).toMatch(
+    /"severity":"WARNING".*"statusCode":503,"code":"overloaded","requestId":"mine"/,
+  );
 });
 
 test('a probe is answered over capacity too, whatever its query is, and nothing else', async () => {
