@@ -110,24 +110,24 @@ const readDotEnv = async (): Promise<{
 };
 
 /**
- * Node's parser reports nothing: it takes a line without `=` for a part of the next name, and the
- * last of two values. It gets the text without such lines.
+ * Node's parser reports nothing: it takes a line without `=` for a part of the next name, the last
+ * of two values, and only a part of some. It gets the text without the lines that have no `=`.
  */
 const parseDotEnv = (text: string): { dotEnv: EnvironmentVariables; problems: ConfigProblem[] } => {
-  // A quoted value may have several lines. Only its line breaks stay, so that the lines keep their
-  // numbers.
+  // A quoted value may have several lines. Only empty quotes and its line breaks stay, so that the
+  // lines keep their numbers.
   const unquoted = text.replaceAll(
     QUOTED,
-    (quoted, start: string) => start + quoted.replaceAll(/[^\n]/g, ''),
+    (quoted, start: string) => `${start}""${quoted.replaceAll(/[^\n]/g, '')}`,
   );
   const lineOf = new Map<string, number>();
   const lines = text.split('\n');
   const problems: ConfigProblem[] = [];
   for (const [index, line] of unquoted.split('\n').entries()) {
-    if (problems.length === MAX_PROBLEMS) break;
+    if (problems.length >= MAX_PROBLEMS) break;
     if (/^\s*(?:#|$)/.test(line)) continue;
     const variables = [`.env line ${index + 1}`];
-    const name = ASSIGNMENT.exec(line)?.[1];
+    const [assignment = '', name] = ASSIGNMENT.exec(line) ?? [];
     if (name === undefined) {
       problems.push({ variables, text: 'is not NAME=value; write = after the name' });
       lines[index] = '';
@@ -137,8 +137,23 @@ const parseDotEnv = (text: string): { dotEnv: EnvironmentVariables; problems: Co
     lineOf.set(name, first ?? index + 1);
     if (first !== undefined)
       problems.push({ variables, text: `gives ${name}, as line ${first} does; keep one of them` });
+    const cut = cutProblem(line.slice(assignment.length));
+    if (cut) problems.push({ variables: [...variables, name], text: cut });
   }
   return { dotEnv: parseEnv(lines.join('\n')), problems };
+};
+
+/**
+ * What is wrong with a value of which the parser would drop the end: what follows the closing
+ * quote, and outside of quotes what follows a `#`. @param value without what is inside its quotes
+ */
+const cutProblem = (value: string): string | undefined => {
+  if (/^[ \t]*""(?![ \t]*\r?$|[ \t]+#)/.test(value))
+    return 'has more after the closing quote; put all of the value in other quotes, or a space before the # of a comment';
+  // An opening quote that is never closed is a part of the value, as all that follows it.
+  if (/^[ \t]*[^ \t#"'`][^#]*(?<![ \t])#|^#/.test(value))
+    return 'has a # in its value; put the value in quotes, or a space before the # of a comment';
+  return undefined;
 };
 
 const ASSIGNMENT = /^\s*(?:export\s+)?([\w.-]+)\s*=/;

@@ -145,6 +145,34 @@ test('an invalid configuration ends it with status 1, a line for each problem, a
   expect(output()).not.toMatch(/SECRET|^ +at /m);
 });
 
+test('a # that would cut a value of .env is a problem, unless it is in quotes or after a space', async () => {
+  const dotEnv = [
+    'PROVIDER_ACCESS_TOKEN=SECRET#SECRET-2 # a comment',
+    'CORS_ORIGINS=https://SECRET.example\u00a0#x\r',
+    'MANAGEMENT_TOKEN=#SECRET',
+    `BANK_FIELDS='SECRET'#x`,
+    'BANK_LIST="SECRET"SECRET',
+    'CACHE_TTL="5m"\t# a "comment"\r',
+    'CACHE_MAX_STALE=7d\t#comment#',
+    'PORT= # none',
+    'HTTP_PROXY="http://a#',
+    'b"c',
+    'NO_PROXY="a#',
+  ];
+  writeFileSync(inFolder('.env'), dotEnv.join('\n'));
+  const { exit, output } = run({ PROVIDER_ACCESS_TOKEN: '', MANAGEMENT_TOKEN: '', PORT: '' });
+  expect(await exit).toBe(1);
+  expect(output().match(/(?<=^ {2})\.env.*/gm)).toEqual([
+    '.env line 1, PROVIDER_ACCESS_TOKEN: has a # in its value; put the value in quotes, or a space before the # of a comment',
+    '.env line 2, CORS_ORIGINS: has a # in its value; put the value in quotes, or a space before the # of a comment',
+    '.env line 3, MANAGEMENT_TOKEN: has a # in its value; put the value in quotes, or a space before the # of a comment',
+    '.env line 4, BANK_FIELDS: has more after the closing quote; put all of the value in other quotes, or a space before the # of a comment',
+    '.env line 5, BANK_LIST: has more after the closing quote; put all of the value in other quotes, or a space before the # of a comment',
+    '.env line 10: is not NAME=value; write = after the name',
+  ]);
+  expect(output()).not.toContain('SECRET');
+});
+
 test('DEBUG does not make libraries print requests', async () => {
   const service = await start({ DEBUG: '*' });
   await fetch(`${service.url}/nothing?SECRET-QUERY`);
