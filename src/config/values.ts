@@ -285,15 +285,16 @@ export const toOrigins = (text: string): '*' | readonly string[] => {
   const wrong = origins.findIndex((origin) => !isOrigin(origin));
   if (wrong === -1) return origins;
   throw new InvalidValue(
-    `has no exact origin in entry ${wrong + 1}; it must be *, or scheme and host as browsers send them, without default port, ` +
-      'slash, path or capital letters, such as https://app.example.com,http://localhost:5173',
+    `has no exact origin in entry ${wrong + 1}; it must be * alone, or scheme and host as browsers send them, without default port, ` +
+      'slash, path, capital letters or a * in it, such as https://app.example.com,http://localhost:5173',
   );
 };
 
-/** RFC 6454 section 6.2. */
+/** RFC 6454 section 6.2. A `*` for a part of the host would be compared as it is, and never match. */
 const isOrigin = (text: string): boolean =>
   text.length <= MAX_ORIGIN_CHARS &&
   /^https?:\/\/[\x21-\x7e]*$/.test(text) &&
+  !text.includes('*') &&
   !isHostTooLong(text) &&
   URL.canParse(text) &&
   new URL(text).origin === text;

@@ -150,6 +150,11 @@ test.each<[kind: string, parse: Parse, texts: readonly string[]]>([
     values.toOrigins,
     each('https://user@a.example|https://a.example?'),
   ],
+  [
+    'patterns of origins',
+    values.toOrigins,
+    each('https://*.example|https://*|https://a*.example|http://a:*|*.example'),
+  ],
   ['origins of another protocol', values.toOrigins, each('ftp://a|file:///a')],
   [
     'proxies in front',
