@@ -71,10 +71,10 @@ const isServiceAt = async (port: number, host: string): Promise<boolean> => {
  * Why the service cannot listen, and what to change; undefined if `error` is about something else.
  */
 export const explainListenError = (error: Error, config: Config): string | undefined => {
-  // Node adds the port, or the host that it cannot find.
+  // The listener adds both.
   const failed = portsOf(config).find(
     ({ port, host }) =>
-      ('port' in error && error.port === port) || ('hostname' in error && error.hostname === host),
+      'port' in error && error.port === port && 'host' in error && error.host === host,
   );
   const advice = failed && adviseOn(failed, codeOf(error));
   return advice && `${failed.variable}: ${advice.likely} (${codeOf(error)}); ${advice.next}`;

@@ -112,7 +112,7 @@ export const createHttpFront = ({
   return {
     /**
      * Resolves with the address; port 0 picks a free one. Rejects with Node's error, such as
-     * EADDRINUSE.
+     * EADDRINUSE, to which it adds `port` and `host`.
      */
     listen: async (address: { readonly port: number; readonly host: string }): Promise<string> => {
       // Before clients can take all file descriptors: Node 20 never loads a file again that it
@@ -138,7 +138,13 @@ export const createHttpFront = ({
 
 /** Gives the address. */
 const bind = async (server: Server, options: ListenOptions): Promise<string> => {
-  await once(server.listen(options), 'listening');
+  try {
+    await once(server.listen(options), 'listening');
+  } catch (error) {
+    // Node leaves out port 0, and the host name of an address.
+    const { port, host } = options;
+    throw error instanceof Error ? Object.assign(error, { port, host }) : error;
+  }
   const bound = server.address();
   if (bound === null || typeof bound === 'string')
     throw new TypeError('the server listens on no port');

@@ -233,6 +233,19 @@ test('a port that is in use, and a host that does not exist, are named with the 
   );
 });
 
+test.each([
+  ['HOST', 'PORT'],
+  ['MANAGEMENT_HOST', 'MANAGEMENT_PORT'],
+])('an address of another machine in %s is named with port 0 too', async (host, port) => {
+  // RFC 5737: no machine has it.
+  const { exit, output } = run({ [host]: '192.0.2.1', PORT: '0', MANAGEMENT_PORT: '0' });
+  expect(await exit).toBe(1);
+  expect(output()).toContain(
+    `cannot start. ${port}: 192.0.2.1 is not an address of this machine (EADDRNOTAVAIL); set ${host} to`,
+  );
+  expect(output()).not.toMatch(/^ +at /m);
+});
+
 test('a .env file is read, the environment has precedence, and SIGHUP ends it with status 0', async () => {
   writeFileSync(
     inFolder('.env'),
