@@ -26,6 +26,7 @@ const TOKEN = 'canary-token+/=%22"\\~<&>!(1)';
 const MANAGEMENT_TOKEN = 'canary-management+/=%22"\\~';
 const CLIENT = { clientId: 'a client:é', clientSecret: 'canary sécret "&+\\/%41 =' };
 const PASSWORD = 'canary-Pr0xy.password_1';
+const QUERY_KEY = 'canary-Query.key_1';
 const trusted = createAuthority('trusted');
 const client = trusted.issue('the service');
 const [good, bad] = [trusted.issue('localhost'), createAuthority('unknown').issue('localhost')];
@@ -168,7 +169,7 @@ const fileWith = (secret: string): string => {
 };
 const fromEndpoint = (): EnvironmentVariables => ({
   PROVIDER_ACCESS_TOKEN: '',
-  PROVIDER_TOKEN_URL: emulator.tokenUrl,
+  PROVIDER_TOKEN_URL: `${emulator.tokenUrl}?key=${QUERY_KEY}`,
   PROVIDER_CLIENT_ID: CLIENT.clientId,
   PROVIDER_CLIENT_SECRET: CLIENT.clientSecret,
 });
@@ -238,6 +239,7 @@ test.each<
       ['client secret', CLIENT.clientSecret],
       ['management token', MANAGEMENT_TOKEN],
       ['password of the proxy', PASSWORD],
+      ['query of the token endpoint', QUERY_KEY],
       ['internal detail', INTERNAL_DETAIL],
       ...[...new Set(sent)].map((text, index) => [`credentials ${index}`, text] as const),
       // All lines but the last, which is too short to be searched for.

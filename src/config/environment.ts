@@ -29,7 +29,10 @@ export type ProcessEnvironment = Record<string, string | undefined>;
 export const readConfig = async (env: ProcessEnvironment) => {
   const { merged, problems, unusableFiles } = await readSources(env);
   const config = parseConfig(merged, problems, unusableFiles);
-  for (const name of SECRET_VARIABLES.flatMap(spellingsOf)) delete env[name];
+  const secret = VARIABLE_NAMES.filter(
+    (name) => VARIABLES[name].isSecret ?? VARIABLES[name].hasSecretQuery,
+  );
+  for (const name of secret.flatMap(spellingsOf)) delete env[name];
   return { config, unusableFiles };
 };
 

@@ -1,7 +1,7 @@
 import type { SecretSource } from '../secrets/secret-files.ts';
 import type { TlsFiles } from '../secrets/tls-files.ts';
 import type { VariableReader } from './reader.ts';
-import type { TOKEN_AUTHS, TOKEN_FORMATS } from './values.ts';
+import type { TOKEN_AUTHS, TOKEN_FORMATS, TokenEndpoint } from './values.ts';
 
 // The variables about the provider: which one it is, how it is reached, and where its access token
 // comes from.
@@ -12,7 +12,7 @@ export type TokenSource =
 
 export interface ClientCredentials {
   readonly kind: 'client-credentials';
-  readonly url: URL;
+  readonly endpoint: TokenEndpoint;
   readonly clientId: string;
   readonly clientSecret: SecretSource;
   readonly scope: string | undefined;
@@ -102,12 +102,15 @@ const readTokenSource = (reader: VariableReader): TokenSource | undefined => {
 };
 
 const readClientCredentials = (reader: VariableReader): TokenSource | undefined => {
-  const url = reader.optional('PROVIDER_TOKEN_URL');
+  const endpoint = reader.optional('PROVIDER_TOKEN_URL');
   const clientId = reader.optional('PROVIDER_CLIENT_ID');
   const clientSecret = reader.secret('PROVIDER_CLIENT_SECRET');
   const grant = 'for the client-credentials grant';
-  if (!url) reader.report('PROVIDER_TOKEN_URL', `is required ${grant}`);
-  if (url?.protocol === 'http:' && reader.optional('PROVIDER_ENVIRONMENT') === 'production')
+  if (!endpoint) reader.report('PROVIDER_TOKEN_URL', `is required ${grant}`);
+  if (
+    endpoint?.url.protocol === 'http:' &&
+    reader.optional('PROVIDER_ENVIRONMENT') === 'production'
+  )
     reader.report(
       'PROVIDER_TOKEN_URL',
       'must be https: in production; the client secret is sent there',
@@ -115,7 +118,7 @@ const readClientCredentials = (reader: VariableReader): TokenSource | undefined 
   if (!clientId) reader.report('PROVIDER_CLIENT_ID', `is required ${grant}`);
   if (!clientSecret)
     reader.report('PROVIDER_CLIENT_SECRET', `or PROVIDER_CLIENT_SECRET_FILE is required ${grant}`);
-  if (!url || !clientId || !clientSecret) return undefined;
+  if (!endpoint || !clientId || !clientSecret) return undefined;
   const scope = reader.optional('PROVIDER_TOKEN_SCOPE');
   const format = reader.defaulted('PROVIDER_TOKEN_FORMAT');
   const auth = reader.defaulted('PROVIDER_TOKEN_AUTH');
@@ -124,5 +127,5 @@ const readClientCredentials = (reader: VariableReader): TokenSource | undefined 
       'PROVIDER_CLIENT_ID',
       'has a colon, which basic_plain cannot send (RFC 7617); set PROVIDER_TOKEN_AUTH to basic or post',
     );
-  return { kind: 'client-credentials', url, clientId, clientSecret, scope, format, auth };
+  return { kind: 'client-credentials', endpoint, clientId, clientSecret, scope, format, auth };
 };

@@ -96,7 +96,7 @@ export const effectiveVariables = (
 ) => {
   const wrong = new Set(problems.flatMap(({ variables }) => variables));
   return VARIABLE_NAMES.map((name) => {
-    const { default: preset, isSecret, file } = VARIABLES[name];
+    const { default: preset, isSecret, hasSecretQuery, file } = VARIABLES[name];
     const spelling = spellingIn(merged, name);
     const text = merged[spelling] || preset;
     if (text === undefined) return { name, source: 'unset', shown: '' };
@@ -105,6 +105,7 @@ export const effectiveVariables = (
     if (environment[spelling]) source = 'environment';
     let shown = file ? `${text} (readable)` : text;
     if (isSecret) shown = 'set';
+    if (hasSecretQuery) shown = text.replace(/\?.+$/s, '?[redacted]');
     if (spellingsOf(name).some((key) => wrong.has(key))) shown = 'see below';
     return { name, source, shown };
   });

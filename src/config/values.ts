@@ -106,6 +106,29 @@ export const toHttpUrl = (text: string): URL => {
 
 const WEB = ['http:', 'https:'];
 
+/** Where tokens are issued: the address without its query, and the query, in which may be a key. */
+export interface TokenEndpoint {
+  readonly url: URL;
+  /** As it is sent, with its question mark. */
+  readonly query: Secret | undefined;
+}
+
+/** RFC 6749 section 3.2 allows a query, but no fragment. */
+export const toTokenEndpoint = (text: string): TokenEndpoint => {
+  const url = toUrl(
+    text,
+    WEB,
+    'is not an address; use one such as https://login.example.com/token',
+  );
+  if (url.username || url.password || text.includes('#'))
+    throw new InvalidValue(
+      'must have no user info or fragment; use one such as https://login.example.com/token',
+    );
+  const { search } = url;
+  url.search = '';
+  return { url, query: search === '' ? undefined : toSecret(search) };
+};
+
 export const toHttpsUrl = (text: string): URL => {
   const url = toHttpUrl(text);
   if (url.protocol !== 'https:')

@@ -20,6 +20,8 @@ export interface Variable<T> {
    * read.
    */
   readonly isSecret?: true;
+  /** The query of its address must never be seen, nor stay in the process's environment. */
+  readonly hasSecretQuery?: true;
   /** Names a file that must be readable at the start: a secret, or certificates or a key in PEM. */
   readonly file?: 'secret' | 'pem';
   /** May also be written in lower case, which takes precedence, as in curl. */
@@ -39,7 +41,7 @@ const TABLE = {
   PROVIDER_PRODUCTION_BASE_URL: { parse: values.toHttpsUrl },
   PROVIDER_ACCESS_TOKEN: { parse: values.toSecretWith(PROVIDER_TOKEN_RULE), isSecret: true },
   PROVIDER_ACCESS_TOKEN_FILE: { parse: values.toSingleLine, file: 'secret' },
-  PROVIDER_TOKEN_URL: { parse: values.toHttpUrl },
+  PROVIDER_TOKEN_URL: { parse: values.toTokenEndpoint, hasSecretQuery: true },
   PROVIDER_CLIENT_ID: { parse: values.toSingleLine },
   PROVIDER_CLIENT_SECRET: { parse: values.toSecretWith(PROVIDER_SECRET_RULE), isSecret: true },
   PROVIDER_CLIENT_SECRET_FILE: { parse: values.toSingleLine, file: 'secret' },

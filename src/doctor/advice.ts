@@ -53,7 +53,11 @@ export const advise = (error: LoadError, evidence: Evidence): Step => {
   const isAboutToken = !contacts['the provider'] || error.kind === 'no_token';
   const endpoint: Endpoint =
     isAboutToken && token.kind === 'client-credentials'
-      ? { url: token.url, variable: 'PROVIDER_TOKEN_URL', contact: contacts['the token endpoint'] }
+      ? {
+          url: token.endpoint.url,
+          variable: 'PROVIDER_TOKEN_URL',
+          contact: contacts['the token endpoint'],
+        }
       : {
           url: baseUrl,
           variable: `PROVIDER_${environment.toUpperCase()}_BASE_URL`,

@@ -57,7 +57,7 @@ export const createProvider = (
     peer: 'the token endpoint',
     maxBodyBytes: MAX_GRANT_BYTES,
     // No other source of a token makes a request.
-    url: source.kind === 'client-credentials' ? source.url : baseUrl,
+    url: source.kind === 'client-credentials' ? source.endpoint.url : baseUrl,
   });
   const closing = new AbortController();
   const accessToken = createAccessToken(source, {

@@ -52,7 +52,7 @@ export const createTokenRequest = (
   source: ClientCredentials,
   { connections, userAgent, timeoutMs, clock, closing, secrets, environment }: TokenOptions,
 ) => {
-  const { url, clientSecret } = source;
+  const { endpoint, clientSecret } = source;
   const tokenRule = ruleIn(environment, PROVIDER_TOKEN_RULE);
   // Read anew for each request, so that it can be rotated.
   const readSecret = orLoadError(
@@ -63,7 +63,7 @@ export const createTokenRequest = (
   const requestGrant = async (signal: AbortSignal): Promise<Grant> => {
     const { headers, body } = writeTokenRequest(source, await readSecret());
     const request = {
-      path: url.pathname,
+      path: `${endpoint.url.pathname}${endpoint.query?.reveal() ?? ''}`,
       headers: { ...headers, 'user-agent': userAgent },
       body,
       signal,

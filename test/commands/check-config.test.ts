@@ -104,6 +104,17 @@ test('no secret is printed, in whatever variable it is', async () => {
   for (const name of Object.keys(env)) expect([name, row(name)]).toEqual([name, 'environment set']);
 });
 
+test('of the address of the token endpoint, the query is not printed', async () => {
+  const directory = emptyDirectory();
+  writeFileSync(
+    join(directory, '.env'),
+    'PROVIDER_TOKEN_URL=https://login.example/token?key=hidden?hidden\n',
+  );
+  const { text, row } = await checkConfig({ PROVIDER_ENVIRONMENT: 'sandbox' }, directory);
+  expect(row('PROVIDER_TOKEN_URL')).toBe('.env https://login.example/token?[redacted]');
+  expect(text).not.toContain('  PROVIDER_TOKEN_URL: ');
+});
+
 test('a value cannot write escape sequences to the terminal', async () => {
   const { text } = await checkConfig({ ...SANDBOX, PROVIDER_CLIENT_ID: '\u202ered' });
   expect(text).not.toContain('\u202e');

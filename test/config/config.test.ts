@@ -67,6 +67,7 @@ test('secrets are listed with their variables, and cannot be printed with the co
   const config = parseConfig({
     ...SANDBOX,
     ...GRANT,
+    PROVIDER_TOKEN_URL: 'http://login.example/token?key=query-key',
     MANAGEMENT_TOKEN: 'management-token-1',
     CACHE_REDIS_URL: 'redis://:redis-secret@redis',
     CACHE_SIGNING_KEY: 'signing-key-of-more-than-32-characters',
@@ -84,7 +85,7 @@ test('secrets are listed with their variables, and cannot be printed with the co
     ['CACHE_SIGNING_KEY', 'signing-key-of-more-than-32-characters'],
   ]);
   expect(JSON.stringify(config)).not.toMatch(
-    /client-secret|management-token|redis-secret|signing-key|ss-word|a:b/,
+    /client-secret|query-key|management-token|redis-secret|signing-key|ss-word|a:b/,
   );
 });
 
@@ -151,7 +152,7 @@ test('each variable with a wrong value is named, all at once, and no value is re
     // What libraries would quote.
     PROVIDER_SANDBOX_BASE_URL: 'https://user:MARK@host',
     PROVIDER_PRODUCTION_BASE_URL: 'http://MARK',
-    PROVIDER_TOKEN_URL: 'https://host/?token=MARK',
+    PROVIDER_TOKEN_URL: 'https://host/?token=MARK#',
     HTTPS_PROXY: 'http://user:MARK@proxy/path',
     HTTP_PROXY: 'http://user:MARK%@proxy',
     CACHE_REDIS_URL: 'redis://:MARK%zz@host',

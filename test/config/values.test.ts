@@ -80,6 +80,18 @@ test.each<[kind: string, parse: Parse, read: Record<string, unknown>]>([
     asIs(['http://a.example/x', 'https://a.example/']),
   ],
   [
+    'a token endpoint',
+    (text) => {
+      const { url, query } = values.toTokenEndpoint(text);
+      return [url.href, query?.reveal()];
+    },
+    {
+      'http://a/token': ['http://a/token', undefined],
+      'http://a/token?': ['http://a/token', undefined],
+      'https://a/token?b=c&d=/?é': ['https://a/token', '?b=c&d=/?%C3%A9'],
+    },
+  ],
+  [
     'an address in production',
     (text) => values.toHttpsUrl(text).href,
     asIs(['https://a.example/']),
@@ -170,6 +182,11 @@ test.each<[kind: string, parse: Parse, texts: readonly string[]]>([
   ['a text', values.toSingleLine, ['a\nb', 'a\0', 'x'.repeat(4_097), 'é'.repeat(2_049)]],
   ['an address', values.toHttpUrl, each('|a|ftp://a|http://u@a|http://:p@a')],
   ['an address of a page', values.toHttpUrl, each('http://a?b|http://a?|http://a#b|http://a#')],
+  [
+    'a token endpoint',
+    values.toTokenEndpoint,
+    each('|a|?a|ftp://a|http://u@a|http://:p@a?b|http://a#|http://a?b#c|http://a?b c'),
+  ],
   ['an address in production', values.toHttpsUrl, each('http://a|a')],
   ['the address of Redis', values.toRedisUrl, each('|h|http://h|redis://')],
   [

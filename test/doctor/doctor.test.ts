@@ -386,7 +386,7 @@ describe('the token', () => {
     ['reset', {}, /closes the connection/],
     [
       'healthy',
-      { PROVIDER_TOKEN_URL: 'http://127.0.0.1:9/oauth/token' },
+      { PROVIDER_TOKEN_URL: 'http://127.0.0.1:9/oauth/token?key=canary' },
       /nothing listens at 127\.0\.0\.1:9\b[^]*check the port in PROVIDER_TOKEN_URL/,
     ],
   ])(
@@ -394,11 +394,9 @@ describe('the token', () => {
     async (behaviour, env, likely) => {
       const emulator = await emulate();
       emulator.behaveToken(behaviour);
-      expectFailure(
-        await diagnose(emulator, { ...clientCredentialsEnv(emulator), ...env }),
-        'token',
-        likely,
-      );
+      const report = await diagnose(emulator, { ...clientCredentialsEnv(emulator), ...env });
+      expectFailure(report, 'token', likely);
+      expect(report.text).not.toContain('canary');
       expect(emulator.listCalls()).toBe(0);
     },
   );

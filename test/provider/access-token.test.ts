@@ -1,9 +1,12 @@
+import { createServer, type RequestListener } from 'node:http';
 import { rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import supertest from 'supertest';
 import { INTERNAL_DETAIL } from '../../emulator/answers.ts';
 import type { TokenBehaviour } from '../../emulator/behaviours.ts';
+import { closeLater } from '../helpers/close-later.ts';
+import { listenOn } from '../helpers/free-port.ts';
 import {
   clientCredentialsEnv,
   nextLoad,
@@ -211,6 +214,30 @@ describe('the client-credentials grant', () => {
       envFor: (e) => ({ ...clientCredentialsEnv(e), ...env, ...json }),
     });
     await supertest(other.url).get('/banks').expect(200);
+  });
+
+  test('is asked with the query of its address, which no line has', async () => {
+    const asked: string[] = [];
+    const refuse: RequestListener = (_req, res) => res.writeHead(404).end();
+    let answer = refuse;
+    const endpoint = createServer((req, res) => {
+      asked.push(`${req.method} ${req.url}`);
+      answer(req, res);
+    });
+    const address = `http://127.0.0.1:${await listenOn(endpoint)}/token?key=canary&b=/?é`;
+    closeLater(() => endpoint.close());
+    await startGranted({
+      env: { LOG_LEVEL: 'trace' },
+      envFor: () => ({ PROVIDER_TOKEN_URL: address }),
+    });
+    await getBanks().expect(502);
+    const page = await (await fetch(`${rig.managementUrl}/healthz`)).text();
+    answer = (_req, res) =>
+      res.end(JSON.stringify({ access_token: 'emulator-access-token', token_type: 'Bearer' }));
+    await nextLoad(rig);
+    await getBanks().expect(200);
+    expect(new Set(asked)).toEqual(new Set(['POST /token?key=canary&b=/?%C3%A9']));
+    expect(`${rig.log()}${page}`).not.toContain('canary');
   });
 
   test('takes a grant with status 201, and one without token_type, which is logged once', async () => {

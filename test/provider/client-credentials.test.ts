@@ -63,7 +63,7 @@ const createToken = (): AccessToken => {
   const secretFiles = createTestSecrets(clock, addSecret);
   const source = {
     kind: 'client-credentials',
-    url,
+    endpoint: { url, query: undefined },
     clientId: 'emulator-client',
     clientSecret: { reveal: () => 'emulator-secret' },
     scope: undefined,
