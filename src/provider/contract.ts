@@ -14,7 +14,7 @@ import { parseHttpDate } from '../http-date.ts';
 // that is assumed of an entry is that it is a JSON object; only published fields get through.
 
 interface CheckOptions extends ReadOptions {
-  /** Wall-clock milliseconds, against which a dated `Retry-After` is read. */
+  /** Wall-clock milliseconds, for a dated `Retry-After` in a response without a `Date`. */
   readonly nowMs: number;
 }
 
@@ -48,10 +48,11 @@ export const namesNextPage = (link = ''): boolean =>
  */
 export const toStatusError = (
   peer: Peer,
-  { status, retryAfter }: Pick<ProviderResponse, 'status' | 'retryAfter'>,
+  { status, retryAfter, date }: Pick<ProviderResponse, 'status' | 'retryAfter' | 'date'>,
   nowMs: number,
 ): LoadError => {
-  const details = { retryAfterMs: parseRetryAfter(retryAfter, nowMs), upstreamStatus: status };
+  const retryAfterMs = parseRetryAfter(retryAfter, date, nowMs);
+  const details = { retryAfterMs, upstreamStatus: status };
   if (status === 429)
     return new LoadError('rate_limited', `${peer} limits the rate (429)`, details);
   if (status >= 500) return new LoadError('unavailable', `${peer} fails (${status})`, details);
@@ -66,13 +67,19 @@ export const toStatusError = (
 
 /**
  * `Retry-After` as milliseconds from now: delay-seconds or an HTTP-date (RFC 9110 section 10.2.3);
- * anything else is ignored.
+ * anything else is ignored. A date is one of the sender's clock, as `date` is: their difference is
+ * right however far that clock is from this machine's.
  */
-const parseRetryAfter = (value: string | undefined, nowMs: number): number | undefined => {
+const parseRetryAfter = (
+  value: string | undefined,
+  date: string | undefined,
+  nowMs: number,
+): number | undefined => {
   if (value === undefined) return undefined;
   if (/^\s*\d+\s*$/.test(value)) return Number(value) * 1_000;
-  const dateMs = parseHttpDate(value);
-  return dateMs === undefined ? undefined : Math.max(0, dateMs - nowMs);
+  const untilMs = parseHttpDate(value);
+  if (untilMs === undefined) return undefined;
+  return Math.max(0, untilMs - (parseHttpDate(date ?? '') ?? nowMs));
 };
 
 /**

@@ -13,6 +13,8 @@ export interface ProviderResponse {
   readonly status: number;
   readonly contentType: string | undefined;
   readonly retryAfter: string | undefined;
+  /** When the sender wrote the response, by its own clock. */
+  readonly date: string | undefined;
   readonly link: string | undefined;
   /** Decompressed; empty where the status says enough. */
   readonly body: Buffer;
@@ -34,6 +36,7 @@ export const readResponse = async (
     status: received.statusCode,
     contentType: headerOf(received, 'content-type'),
     retryAfter: headerOf(received, 'retry-after'),
+    date: headerOf(received, 'date'),
     link: listHeaderOf(received, 'link'),
   };
   if (needsBody(response.status))

@@ -128,6 +128,7 @@ test('after an unexpected error the steps that were seen are passed, and the nex
     status: 200,
     contentType: undefined,
     retryAfter: undefined,
+    date: undefined,
     link: undefined,
     body: Buffer.from('[]'),
   };

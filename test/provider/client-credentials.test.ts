@@ -143,6 +143,21 @@ test('failed renewals back off while the token is good, obey Retry-After, and be
   expect(await isAsked(1)).toBe(true);
 });
 
+test.each([-600_000, 600_000])(
+  'a Retry-After date counts from the Date of the endpoint, whose clock is %d ms ahead',
+  async (aheadMs) => {
+    await use();
+    const now = clock.wallMs() + RENEW_AT_MS + aheadMs;
+    answer = fail({
+      date: new Date(now).toUTCString(),
+      'retry-after': new Date(now + 30_000).toUTCString(),
+    });
+    expect(await isAsked(RENEW_AT_MS)).toBe(true);
+    expect(await isAsked(29_999)).toBe(false);
+    expect(await isAsked(1)).toBe(true);
+  },
+);
+
 test('a renewal that hangs makes nobody wait', async () => {
   await use();
   answer = () => undefined;

@@ -10,11 +10,14 @@ const ANSWER = {
   status: 200,
   contentType: 'application/json',
   retryAfter: undefined,
+  date: undefined,
   link: undefined,
 };
 
 const check = (
-  answer: Partial<Record<'contentType' | 'retryAfter', string | undefined>> & { status?: number },
+  answer: Partial<Record<'contentType' | 'retryAfter' | 'date', string | undefined>> & {
+    status?: number;
+  },
 ) =>
   processBanksResponse({ ...ANSWER, ...answer, body: Buffer.from('[{"name":"a"}]') }, EVERY_FIELD, {
     nowMs: NOW,
@@ -62,6 +65,22 @@ test.each([
     retryAfterMs: undefined,
   });
 });
+
+const MINUTES = 60_000;
+const dateOf = (ms: number): string => new Date(ms).toUTCString();
+
+test.each([
+  ['10 min ahead', dateOf(NOW + 10 * MINUTES), dateOf(NOW + 10 * MINUTES + 3_000), 3_000],
+  ['10 min behind', dateOf(NOW - 10 * MINUTES), dateOf(NOW - 10 * MINUTES + 3_000), 3_000],
+  ['10 min behind, a past date', dateOf(NOW - 10 * MINUTES), dateOf(NOW - 11 * MINUTES), 0],
+  ['ahead, with seconds', dateOf(NOW + 10 * MINUTES), '3', 3_000],
+  ['not an HTTP-date', '2026-01-01T00:00:00Z', dateOf(NOW + 3_000), 3_000],
+])(
+  'a Retry-After date counts from the Date of the response: %s',
+  async (_name, date, retryAfter, retryAfterMs) => {
+    await expect(check({ status: 503, date, retryAfter })).rejects.toMatchObject({ retryAfterMs });
+  },
+);
 
 test.each([
   [201, 'unexpected_status'],

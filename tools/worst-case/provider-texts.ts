@@ -107,7 +107,7 @@ export const PROVIDER_PLACES: readonly TextPlace[] = [
     longest: LONGEST_HEADER,
     shapes: SHAPES,
     reader: ignoringErrors((retryAfter) =>
-      toStatusError('the provider', { status: 503, retryAfter }, 0),
+      toStatusError('the provider', { status: 503, retryAfter, date: retryAfter }, 0),
     ),
   },
   {
