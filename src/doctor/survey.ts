@@ -48,7 +48,7 @@ export const surveyEntries = (
       .filter(([path, values]) => values.length > 0 || !parents.has(path))
       .map(([path, values]) => ({
         name: path,
-        /** The share of the objects in which it is more than null or an empty string, 0 to 1. */
+        /** The share of the objects in which it is filled, 0 to 1. */
         filled: values.length / objects.length,
         /**
          * The JSON types of its values, as people call them: `text`, `number`, `true/false`,

@@ -3,7 +3,7 @@ import type { BankList } from '../banks/bank-list.ts';
 import type { CachedList } from '../banks/cached-list.ts';
 import { entryGroups } from '../banks/reading/entry-groups.ts';
 import {
-  countFilled,
+  countNull,
   JSON_TYPES,
   type JsonType,
   type ListProfile,
@@ -124,8 +124,6 @@ export const observeFields = (list: {
 }): ObservedField[] =>
   [...list.profile].map(([name, field]) => ({
     name,
-    types: JSON_TYPES.filter(
-      (type) => field.filled[type] > 0 || (type === 'string' && field.blankStrings > 0),
-    ),
-    isNullable: countFilled(field) + field.blankStrings < list.count,
+    types: JSON_TYPES.filter((type) => field.filled[type] > 0 || field.blank[type] > 0),
+    isNullable: countNull(field, list.count) > 0,
   }));

@@ -281,6 +281,13 @@ test.each([
   expect(report.text).not.toContain('raise PROVIDER_MAX_BODY');
 });
 
+test('an array in which nothing is filled counts as missing', async () => {
+  const tags = [['spi'], [], [null, ' '], [['']]];
+  const banks = tags.map((each, code) => ({ code: `${code}`, tags: each }));
+  const { text } = await diagnose(await emulate({ banks }), { BANK_FIELDS: 'code,tags' });
+  expect(text).toMatch(/^ {2}tags +25\.0 % +list/m);
+});
+
 test('of what is in an object that should be published, eight paths are named', async () => {
   const parts = Array.from({ length: 9 }, (_, index) => [`part${index}`, index]);
   // A name could write to the terminal.

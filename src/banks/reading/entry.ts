@@ -13,11 +13,13 @@ export interface FieldRule {
 }
 
 /**
- * Whether a field has a value that says something: present, not null and not a string of white
- * space only.
+ * Whether a field has a value that says something: present, not null, not a string of white space
+ * only, and not an array without a value that does.
  */
-export const isFilled = (value: unknown): boolean =>
-  value !== undefined && value !== null && (typeof value !== 'string' || /\S/.test(value));
+export const isFilled = (value: unknown): boolean => {
+  if (Array.isArray(value)) return value.some(isFilled);
+  return value !== undefined && value !== null && (typeof value !== 'string' || /\S/.test(value));
+};
 
 /**
  * The value at `path` in `object`; undefined where there is none. A member that is called as the

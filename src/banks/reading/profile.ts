@@ -19,15 +19,24 @@ export const MAX_FIELD_NAME_LENGTH = 100;
 export const countFilled = (field: FieldProfile | undefined): number =>
   JSON_TYPES.reduce((sum, type) => sum + (field?.filled[type] ?? 0), 0);
 
+/** In how many entries a field is missing or null. */
+export const countNull = (field: FieldProfile, entries: number): number =>
+  JSON_TYPES.reduce((rest, type) => rest - field.filled[type] - field.blank[type], entries);
+
 /** A field that no entry has. */
 export const newField = () => ({
-  /**
-   * In how many entries the field is filled (present, not null, not a blank string), by the JSON
-   * type of its value.
-   */
-  filled: { string: 0, number: 0, boolean: 0, object: 0, array: 0 },
-  /** In how many entries it is an empty string, or one of white space only. */
-  blankStrings: 0,
+  /** In how many entries the field is filled ({@link isFilled}), by the JSON type of its value. */
+  filled: newCounts(),
+  /** In how many entries it has a value that fills nothing, such as an empty string or array. */
+  blank: newCounts(),
+});
+
+const newCounts = (): Record<JsonType, number> => ({
+  string: 0,
+  number: 0,
+  boolean: 0,
+  object: 0,
+  array: 0,
 });
 
 /**
@@ -48,9 +57,8 @@ export const createProfile = (names: readonly string[] | undefined) => {
     add: (entry: JsonObject): void => {
       for (const [name, value] of Object.entries(entry)) {
         const field = fieldOf(name);
-        if (!field) continue;
-        if (isFilled(value)) field.filled[jsonTypeOf(value)] += 1;
-        else if (typeof value === 'string') field.blankStrings += 1;
+        if (!field || value === null) continue;
+        field[isFilled(value) ? 'filled' : 'blank'][jsonTypeOf(value)] += 1;
       }
     },
     finish: (): ListProfile => fields,

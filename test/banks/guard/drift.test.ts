@@ -47,6 +47,8 @@ describe('a limit of 20 %', () => {
       filled(100, 1),
       'string in 21 % before, number in 100 % now',
     ],
+    ['arrays are emptied', filled(100, ['x']), filled(100, []), fewer(100, 0)],
+    ['arrays lose what is in them', filled(100, ['x']), filled(100, ['', null]), fewer(100, 0)],
     ['two types lose 11 % each', mixed(50, 50), mixed(39, 39), fewer(100, 78)],
   ])('is applied to a field where %s', async (_name, before, now, description) => {
     const [cached, next] = await Promise.all([hundred(before), hundred(now)]);

@@ -285,10 +285,10 @@ test('entries without a required field are rejected, and a group of which nothin
   const contract = { ...EVERY_FIELD, requiredFields: ['a', 'b'] };
   const bank = '{"a":null,"b":1}';
   const { json, rejected } = await read(
-    `[${bank}${FILLER},{"a":"","b":1},{"a":1}${FILLER},${bank.replace('null', '0')},5,{"b":false,"a":[]}]`,
+    `[${bank}${FILLER},{"a":"","b":1},{"a":1}${FILLER},${bank.replace('null', '0')},5,{"b":false,"a":[0]}]`,
     contract,
   );
-  expect(json.toString()).toBe('[{"a":0,"b":1},{"b":false,"a":[]}]');
+  expect(json.toString()).toBe('[{"a":0,"b":1},{"b":false,"a":[0]}]');
   expect(rejected).toMatchObject({ required_field: 3, not_an_object: 1 });
 });
 
@@ -306,8 +306,13 @@ test('__proto__ is published as a value only, other inherited names are names li
 test('the configured fields that no entry fills are named, unless there were no objects', async () => {
   const fields = ['a', 'b', 'c', 'd'].map((name) => ({ name, from: `from-${name}` }));
   const contract = { fields, requiredFields: ['a'], maxBytes: 1_000 };
-  const text = '[{"from-a":1,"from-b":"","from-c":null,"d":1},{"from-d":1}]';
-  expect(await read(text, contract)).toMatchObject({ count: 1, absentFields: ['b', 'c'] });
+  const text =
+    '[{"from-a":1,"from-b":"","from-c":null,"d":1},{"from-a":[""],"from-b":[],"from-d":1}]';
+  expect(await read(text, contract)).toMatchObject({
+    count: 1,
+    rejected: { required_field: 1 },
+    absentFields: ['b', 'c'],
+  });
   const empty = await read('[1]', contract);
   expect(empty).toMatchObject({ count: 0, absentFields: [] });
   expect([...empty.profile.keys()]).toEqual(['a', 'b', 'c', 'd']);

@@ -5,25 +5,29 @@ import { observeFields } from '../../../src/http/openapi.ts';
 import { readBanks } from '../../helpers/read-banks.ts';
 
 test('values are counted by JSON type; null, missing, empty and blank ones are not filled', async () => {
-  const values = ['x', '', ' \t\u00a0', null, undefined, 1, 0, false, true, [], [1], {}, { x: 1 }];
-  const { profile } = await readBanks(values.map((value, code) => ({ code, value })));
+  const values = ['x', '', ' \t\u00a0', null, undefined, 1, 0, false, true, {}, { x: 1 }];
+  const arrays = [[1], [null, 0], ['', ['x']], [{}], [], [null], [''], [' ', [[], ['\n']]]];
+  const banks = [...values, ...arrays].map((value, code) => ({ code, value }));
+  const { profile } = await readBanks(banks);
   expect(profile.get('value')).toEqual({
-    filled: { string: 1, number: 2, boolean: 2, object: 2, array: 2 },
-    blankStrings: 2,
+    filled: { string: 1, number: 2, boolean: 2, object: 2, array: 4 },
+    blank: { string: 2, number: 0, boolean: 0, object: 0, array: 4 },
   });
-  expect(countFilled(profile.get('value'))).toBe(9);
+  expect(countFilled(profile.get('value'))).toBe(11);
   expect(countFilled(profile.get('unknown'))).toBe(0);
 });
 
-test('an empty string is observed as a string, which frontends get, though it fills nothing', async () => {
+test('an empty string or array is observed as one, which frontends get, though it fills nothing', async () => {
   const list = await readBanks([
-    { code: 1, note: '', site: '' },
-    { code: 2, note: 'y', site: 3 },
+    { code: 1, note: '', site: '', tags: [], uses: [null] },
+    { code: 2, note: 'y', site: 3, tags: null, uses: [] },
   ]);
   expect(observeFields(list)).toEqual([
     { name: 'code', types: ['number'], isNullable: false },
     { name: 'note', types: ['string'], isNullable: false },
     { name: 'site', types: ['string', 'number'], isNullable: false },
+    { name: 'tags', types: ['array'], isNullable: true },
+    { name: 'uses', types: ['array'], isNullable: false },
   ]);
 });
 
