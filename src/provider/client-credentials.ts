@@ -9,8 +9,8 @@ import { createTokenRequest, type TokenOptions } from './token-endpoint.ts';
 interface GrantedToken {
   readonly token: string;
   /**
-   * Monotonic milliseconds; Infinity where the endpoint named no lifetime: such a token is used
-   * until a 401.
+   * Monotonic milliseconds; Infinity where the endpoint named no usable lifetime: such a token is
+   * used until a 401.
    */
   readonly expiresAtMs: number;
   /** From here on a use also starts a renewal. */
@@ -47,7 +47,7 @@ export const createClientCredentials = (source: ClientCredentials, options: Toke
     // after.
     const startedAtMs = clock.monotonicMs();
     try {
-      const { token, lifetimeMs, isTyped } = await requestToken();
+      const { token, lifetimeMs, isTyped, isLifetimeIgnored } = await requestToken();
       secrets.addSecret(variable, token);
       granted = {
         token,
@@ -56,7 +56,7 @@ export const createClientCredentials = (source: ClientCredentials, options: Toke
       };
       failuresInARow = 0;
       secrets.noteUse('PROVIDER_CLIENT_SECRET_FILE', undefined);
-      onEvent({ type: 'token-renewed', isTyped });
+      onEvent({ type: 'token-renewed', isTyped, isLifetimeIgnored });
       return token;
     } catch (error) {
       throw onFailure(LoadError.from(error));

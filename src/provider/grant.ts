@@ -9,8 +9,10 @@ import { isJsonObject, parseJson, type JsonObject } from '../json.ts';
 
 export interface Grant {
   readonly token: string;
-  /** Infinity where the endpoint names no lifetime. */
+  /** Infinity where the endpoint names no lifetime, or one that cannot be used. */
   readonly lifetimeMs: number;
+  /** Whether `expires_in` is there and says nothing, such as 0 or `never`: it counts as none. */
+  readonly isLifetimeIgnored: boolean;
   /** Whether there was a `token_type`; without one the token counts as a Bearer token. */
   readonly isTyped: boolean;
 }
@@ -47,7 +49,13 @@ export const readGrant = (body: string, status: number, rule: SecretRule): Grant
   const isTyped = type !== undefined && type !== null;
   if (isTyped && !(typeof type === 'string' && type.toLowerCase() === 'bearer'))
     throw unusable('the token_type of its grant is not Bearer');
-  return { token, lifetimeMs: 1_000 * secondsOf(lifetime), isTyped };
+  const seconds = secondsOf(lifetime);
+  return {
+    token,
+    lifetimeMs: 1_000 * (seconds ?? Infinity),
+    isLifetimeIgnored: seconds === undefined,
+    isTyped,
+  };
 };
 
 /** Why a response with another status is not a grant, where its body says so. */
@@ -80,15 +88,14 @@ const TO_CHECK: Readonly<Record<string, string>> = {
 };
 
 /**
- * Infinity without a lifetime. RFC 6749 section 5.1 wants a number; many endpoints send it as a
- * text.
+ * Infinity without a lifetime; undefined for one that is not a number of seconds above 0. RFC 6749
+ * section 5.1 wants a number; many endpoints send it as a text.
  */
-const secondsOf = (lifetime: unknown): number => {
+const secondsOf = (lifetime: unknown): number | undefined => {
   if (lifetime === undefined || lifetime === null) return Infinity;
   const isText = typeof lifetime === 'string' && /^\s*\d+(?:\.\d+)?\s*$/.test(lifetime);
   const seconds = isText || typeof lifetime === 'number' ? Number(lifetime) : NaN;
-  if (!(seconds > 0)) throw unusable('expires_in of its grant is not a number of seconds above 0');
-  return seconds;
+  return seconds > 0 ? seconds : undefined;
 };
 
 const unusable = (what: string): LoadError =>

@@ -18,8 +18,7 @@ import { writeTokenRequest } from './token-request.ts';
 const peer = 'the token endpoint';
 
 export type TokenEvent =
-  /** `isTyped`: the grant named a `token_type`; a token without one is used as a Bearer token. */
-  | { readonly type: 'token-renewed'; readonly isTyped: boolean }
+  | ({ readonly type: 'token-renewed' } & Pick<Grant, 'isTyped' | 'isLifetimeIgnored'>)
   | {
       readonly type: 'token-renewal-failed';
       readonly error: LoadError;
@@ -71,7 +70,8 @@ export const createTokenRequest = (
     const response = await connections.request({ method: 'POST', ...request }, (received) =>
       readResponse(received, isGrantOrRefusal, MAX_GRANT_BYTES, signal),
     );
-    const text = response.body.toString();
+    // It drops one byte order mark, as for the list.
+    const text = new TextDecoder().decode(response.body);
     if (isSuccess(response.status)) return readGrant(text, response.status, tokenRule);
     throw readRefusal(text, response.status) ?? toStatusError(peer, response, clock.wallMs());
   };

@@ -63,7 +63,12 @@ export const createEventLog = (logger: Logger, fieldsAreChosen: boolean): EventL
   const failingStores = new Set<string>();
   /** What the newest line on the token said; undefined: that it works. */
   let failingToken: string | undefined;
-  let isUntypedLogged = false;
+  const notesOnGrants = new Set<string>();
+  /** What the service makes of the endpoint's habits: one line, not one for each token. */
+  const noteOnGrant = (note: string): void => {
+    if (!notesOnGrants.has(note)) logger.info(`token: ${note}`);
+    notesOnGrants.add(note);
+  };
   return (event) => {
     switch (event.type) {
       case 'list-renewed':
@@ -97,9 +102,12 @@ export const createEventLog = (logger: Logger, fieldsAreChosen: boolean): EventL
         if (failingToken) logger.info('token: recovered');
         else logger.debug('token: renewed');
         failingToken = undefined;
-        if (!event.isTyped && !isUntypedLogged)
-          logger.info('token: the grant has no token_type; it is used as a Bearer token');
-        isUntypedLogged ||= !event.isTyped;
+        if (!event.isTyped)
+          noteOnGrant('the grant has no token_type; it is used as a Bearer token');
+        if (event.isLifetimeIgnored)
+          noteOnGrant(
+            'expires_in of the grant is not a number above 0; the token is used until a 401',
+          );
         break;
       case 'token-renewal-failed': {
         const { error, tokenInUse } = event;

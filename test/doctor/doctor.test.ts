@@ -383,7 +383,6 @@ describe('the token', () => {
       {},
       /members are accessToken, expiresAt$[^]*something other than a Bearer token/m,
     ],
-    ['bad-expires-in', {}, /something other than a Bearer token/],
     ['not-found', {}, /not the address of an OAuth 2.0 token endpoint/],
     ['no-content', {}, /not the address of an OAuth 2.0 token endpoint/],
     ['server-error', {}, /FAIL +token +the token endpoint fails \(500\)/],

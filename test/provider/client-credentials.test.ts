@@ -109,15 +109,26 @@ const isAsked = async (afterMs: number): Promise<boolean> => {
   return calls > before;
 };
 
-test.each([0, -1, '0', 'PT1H', true])(
-  'a grant whose expires_in is %j is none, and says so',
+test.each([0, -1, '0', '-1', '', 'never', 'PT1H', true, {}])(
+  'a token whose expires_in is %j is used until a 401, and one call is made for it',
   async (lifetime) => {
     answer = grantFor(lifetime);
-    await expect(accessToken.current()).rejects.toThrow(
-      'expires_in of its grant is not a number of seconds above 0',
-    );
+    expect(await use()).toBe('token-1');
+    expect(await isAsked(0)).toBe(false);
+    expect(await isAsked(1_000 * LIFETIME_MS)).toBe(false);
+    answer = grant('token-2');
+    expect(await accessToken.newerThan('token-1')).toBe('token-2');
+    expect([calls, ...events]).toEqual([2, 'token-renewed', 'token-renewed']);
   },
 );
+
+test('one byte order mark before a grant is dropped; with two it is not JSON', async () => {
+  const body = JSON.stringify({ access_token: 'token-1' });
+  answer = (_req, res) => res.end(`\ufeff\ufeff${body}`);
+  await expect(accessToken.current()).rejects.toThrow('is not a JSON object');
+  answer = (_req, res) => res.end(`\ufeff${body}`);
+  expect(await accessToken.current()).toBe('token-1');
+});
 
 test('failed renewals back off while the token is good, obey Retry-After, and begin anew after a success', async () => {
   await use();

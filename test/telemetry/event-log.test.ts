@@ -45,7 +45,11 @@ const failed = (state: Freshness, error: LoadError): LoggedEvent => ({
   error,
 });
 const aged = (state: Freshness): LoggedEvent => ({ type: 'list-aged', state });
-const grant = (isTyped: boolean): LoggedEvent => ({ type: 'token-renewed', isTyped });
+const grant = (isTyped: boolean, isLifetimeIgnored = false): LoggedEvent => ({
+  type: 'token-renewed',
+  isTyped,
+  isLifetimeIgnored,
+});
 
 const unavailable = new LoadError('unavailable', 'no');
 const drifted = (field: string): LoadError => new LoadError('drifted', 'no', { fields: [field] });
@@ -97,6 +101,12 @@ const ROWS: Readonly<Record<string, readonly [readonly LoggedEvent[], readonly s
   'a grant without token_type makes one line, also where others have one': [
     [grant(false), grant(true), grant(false)],
     ['INFO token: the grant has no token_type; it is used as a Bearer token {}'],
+  ],
+  'a grant with an unusable expires_in makes one line, also where others have a usable one': [
+    [grant(true, true), grant(true), grant(true, true)],
+    [
+      'INFO token: expires_in of the grant is not a number above 0; the token is used until a 401 {}',
+    ],
   ],
   'a stale list that replaces another one is told as restored': [
     [restored('stale', two, one)],

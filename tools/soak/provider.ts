@@ -51,6 +51,7 @@ const USABLE_GRANTS: ReadonlySet<TokenBehaviour> = new Set<TokenBehaviour>([
   'no-expires-in',
   'string-expires-in',
   'null-expires-in',
+  'bad-expires-in',
   'no-type',
   'created',
   'lowercase-type',
