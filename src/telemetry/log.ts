@@ -106,7 +106,7 @@ export const createEventLog = (logger: Logger, fieldsAreChosen: boolean): EventL
           noteOnGrant('the grant has no token_type; it is used as a Bearer token');
         if (event.isLifetimeIgnored)
           noteOnGrant(
-            'expires_in of the grant is not a number above 0; the token is used until a 401',
+            'expires_in of the grant is no number above 0; the token is used until a 401',
           );
         break;
       case 'token-renewal-failed': {

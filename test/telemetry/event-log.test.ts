@@ -104,9 +104,7 @@ const ROWS: Readonly<Record<string, readonly [readonly LoggedEvent[], readonly s
   ],
   'a grant with an unusable expires_in makes one line, also where others have a usable one': [
     [grant(true, true), grant(true), grant(true, true)],
-    [
-      'INFO token: expires_in of the grant is not a number above 0; the token is used until a 401 {}',
-    ],
+    ['INFO token: expires_in of the grant is no number above 0; the token is used until a 401 {}'],
   ],
   'a stale list that replaces another one is told as restored': [
     [restored('stale', two, one)],
