@@ -4,7 +4,16 @@ import supertest from 'supertest';
 import type { Emulator } from '../../emulator/emulator.ts';
 import { makeBanks } from '../helpers/banks.ts';
 import { eventually } from '../helpers/wait-until.ts';
-import { nextLoad, startLoadedRig, startRig, type Rig, type RigOptions } from '../helpers/rig.ts';
+import { holdBack } from '../helpers/hold-back.ts';
+import {
+  advanceToLoad,
+  nextLoad,
+  plannedInMs,
+  startLoadedRig,
+  startRig,
+  type Rig,
+  type RigOptions,
+} from '../helpers/rig.ts';
 
 // How fresh, and who waits: the whole service on a clock that the tests move.
 
@@ -137,6 +146,27 @@ test('the age of a list counts from when its response was complete', async () =>
   answer?.setHeader('content-type', 'application/json').end(JSON.stringify(makeBanks(10)));
   await eventually(() => status().state === 'fresh');
   expect(status().ageMs).toBe(0);
+});
+
+test('the renewal from a provider that takes its time ends before the list is stale', async () => {
+  const before = (emulator: Emulator): void => emulator.setBanks(makeBanks(10));
+  await start({ env: { CACHE_TTL: '1m' }, before });
+  /** Moves time to the next load, which takes 2 s. */
+  const loadSlowly = async (): Promise<void> => {
+    const load = holdBack(rig.emulator, { body: makeBanks(10) });
+    await advanceToLoad(rig);
+    await eventually(load.isAsked);
+    rig.clock.advance(2_000);
+    load.send();
+    await plannedInMs(rig);
+  };
+  await loadSlowly();
+  // How long a load takes was not known before.
+  const known = rig.messages();
+  expect(known.at(-1)).toBe('list: renewed');
+  await loadSlowly();
+  await loadSlowly();
+  expect(rig.messages()).toEqual(known);
 });
 
 test('a Retry-After of an hour keeps a service without a list waiting for a minute, and it says how long', async () => {

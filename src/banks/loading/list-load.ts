@@ -31,6 +31,7 @@ export const createListLoad = (
     });
     // The age counts from here: encoding a large list takes its time.
     const list = await keeper.prepareLoaded(loaded, clock.monotonicMs(), previous, operator);
+    nextLoad.noteLoad(clock.monotonicMs() - requestedAtMs);
     retryAfter.endBefore(requestedAtMs);
     return list;
   };

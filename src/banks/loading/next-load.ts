@@ -21,9 +21,13 @@ export type NextLoad = ReturnType<typeof createNextLoad>;
 export const createNextLoad = (options: RenewalOptions) => {
   const { ttlMs, keeper, fleet, retryAfter, clock, random } = options;
   const { cache, failures } = keeper;
+  /** How long the last load that brought a list took, in milliseconds. */
+  let lastLoadMs = 0;
   let planned: Plan = { failing: undefined, loadedAtMs: undefined, dueAtMs: clock.monotonicMs() };
 
   return {
+    /** A load has brought a list, ready to be served, in so many milliseconds. */
+    noteLoad: (loadMs: number): void => void (lastLoadMs = loadMs),
     /** Draws when the next load is due, once for each failure and each list. */
     plan: (): void => {
       const { failing } = failures.current();
@@ -32,7 +36,7 @@ export const createNextLoad = (options: RenewalOptions) => {
       if (failing === planned.failing && loadedAtMs === planned.loadedAtMs) return;
       const delayMs = failing
         ? retryDelayMs(failing.attempts, ttlMs, random()) + fleet.handoverMs
-        : renewalDelayMs(cache.freshForMs(), ttlMs, random());
+        : renewalDelayMs(cache.freshForMs(), ttlMs, lastLoadMs, random());
       planned = { failing, loadedAtMs, dueAtMs: monotonic(clock.monotonicMs() + delayMs) };
     },
     /** After a failure of another replica: the next load is due when that replica says. */

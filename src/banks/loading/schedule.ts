@@ -1,13 +1,23 @@
 // How long to wait for the next load. Pure: `random` is a number in [0, 1).
 
+/** This share of the TTL is the most that a slow provider makes a renewal earlier. */
+const LONGEST_LOAD_SHARE = 0.05;
+
 /**
- * The wait before the renewal of a list that is fresh for another `freshForMs`, in milliseconds.
- * The renewal starts 0.2 % to 1 % of `ttlMs` before the list is stale: early enough to end while
- * the list is fresh (at least 7 s with a TTL of an hour), at different times on different replicas,
- * and so late that it adds no requests: there is one per TTL.
+ * The wait before the renewal of a list that is fresh for another `freshForMs`, in milliseconds. So
+ * that it ends while the list is fresh, the renewal starts as long before the list is stale as the
+ * last load took, `loadMs`, but at most 5 % of `ttlMs`; and 0.2 % to 1 % of `ttlMs` before that, at
+ * different times on different replicas. That adds no requests: there is one per TTL.
  */
-export const renewalDelayMs = (freshForMs: number, ttlMs: number, random: number): number =>
-  Math.max(0, freshForMs - ttlMs * (0.002 + 0.008 * random));
+export const renewalDelayMs = (
+  freshForMs: number,
+  ttlMs: number,
+  loadMs: number,
+  random: number,
+): number => {
+  const leadMs = Math.min(loadMs, ttlMs * LONGEST_LOAD_SHARE) + ttlMs * (0.002 + 0.008 * random);
+  return Math.max(0, freshForMs - leadMs);
+};
 
 /**
  * The shortest wait after a failure: with less, full jitter could put several calls into an

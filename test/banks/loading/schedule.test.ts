@@ -10,16 +10,20 @@ const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 
 test.each([
-  [HOUR, 0, HOUR - 7_200],
-  [HOUR, 0.999_999, HOUR - 36_000],
+  [HOUR, 0, 0, HOUR - 7_200],
+  [HOUR, 0, 0.999_999, HOUR - 36_000],
   // What is left of its time may have a fraction.
-  [7_200.25, 0, 0.25],
+  [7_200.25, 0, 0, 0.25],
   // It is stale already.
-  [-1, 0, 0],
+  [-1, 0, 0, 0],
+  // So much earlier that a load as long as the last one ends in time, and not far earlier.
+  [HOUR, 5_000, 0, HOUR - 12_200],
+  [HOUR, 600_000, 0, HOUR - 187_200],
 ])(
-  'a renewal of a list fresh for %p ms starts a little ahead: random %p',
-  (freshForMs, random, delayMs) => {
-    expect(Math.abs(renewalDelayMs(freshForMs, HOUR, random) - delayMs)).toBeLessThan(0.1);
+  'a renewal of a list fresh for %p ms, after a load of %p ms, starts a little ahead: random %p',
+  (freshForMs, loadMs, random, delayMs) => {
+    const plannedMs = renewalDelayMs(freshForMs, HOUR, loadMs, random);
+    expect(Math.abs(plannedMs - delayMs)).toBeLessThan(0.1);
   },
 );
 
