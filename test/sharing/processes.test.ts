@@ -1,4 +1,4 @@
-import { expect, test } from '@jest/globals';
+import { expect, jest, test } from '@jest/globals';
 import type { Emulator } from '../../emulator/emulator.ts';
 import { emulate } from '../helpers/emulate.ts';
 import { startProcess, type ServiceProcess } from '../helpers/process.ts';
@@ -11,6 +11,8 @@ import { waitUntil } from '../helpers/wait-until.ts';
 const TOKEN = 'operator-token-for-tests';
 /** "Within seconds": at most 5 for a replica that gets no message, and more on a busy machine. */
 const LIMIT_MS = 20_000;
+// Four processes start one after the other, and each may take as long as that.
+jest.setTimeout(4 * LIMIT_MS);
 
 const listOf = async ({ url }: ServiceProcess) => {
   const response = await fetch(`${url}/banks`);
