@@ -192,10 +192,11 @@ export const allTellTheSame: Check = function* (timeline) {
           ].join(),
         );
         if (some !== others) yield [atMs, process, `tells ${some}, and ${other.name} ${others}`];
-        // A Retry-After, and the end of a list, count by the CACHE_TTL of each.
+        // A Retry-After, and the end of a list, count by the CACHE_TTL of each, and a Retry-After by
+        // whether it has a list to serve.
         const dueMs = [mine, theirs].map(({ status }) => status.failing && status.nextLoadInMs);
         const apartMs = Math.abs((dueMs[0] || NaN) - (dueMs[1] || NaN));
-        if (apartMs > SECOND && process.ttlMs === other.ttlMs)
+        if (apartMs > SECOND && process.ttlMs === other.ttlMs && mine.isReady === theirs.isReady)
           yield [atMs, process, `tells a load in ${dueMs[0]} ms, and ${other.name} in ${dueMs[1]}`];
         const [forMs = 0, theirsMs = 0] = [mine, theirs].map(({ wallMs, status: { failing } }) =>
           failing ? wallMs - failing.sinceMs : 0,

@@ -353,6 +353,15 @@ export const aRestartServesWhatWasSaved: Check = function* (timeline) {
       ({ atMs, call }) => call.list === saved.list && atMs <= startedAtMs,
     );
     if (timeline.hasRedis && !(write && timeline.isInOrder(write, readyAtMs))) continue;
+    // Neither has a decision in a snapshot that Redis has lost, once it has another list.
+    const isOvertaken =
+      write !== undefined &&
+      timeline.troubled(['redis'], 'all', write.atMs, readyAtMs) &&
+      timeline.writes.some(
+        ({ atMs, call }) =>
+          atMs > write.atMs && atMs <= readyAtMs && call.process.fields === last.fields,
+      );
+    if (isOvertaken) continue;
     const list = timeline.listAt(process, readyAtMs);
     if (!list || timeline.isLater(list, saved.list, readyAtMs) === false)
       yield [readyAtMs, process, `has saved ${nameOf(saved.list)}, and serves ${nameOf(list)}`];
