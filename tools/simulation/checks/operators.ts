@@ -196,7 +196,12 @@ export const allTellTheSame: Check = function* (timeline) {
         // whether it has a list to serve.
         const dueMs = [mine, theirs].map(({ status }) => status.failing && status.nextLoadInMs);
         const apartMs = Math.abs((dueMs[0] || NaN) - (dueMs[1] || NaN));
-        if (apartMs > SECOND && process.ttlMs === other.ttlMs && mine.isReady === theirs.isReady)
+        if (
+          apartMs > SECOND &&
+          process.ttlMs === other.ttlMs &&
+          mine.isReady === theirs.isReady &&
+          !mayRetryAfterBeOver(timeline, process, atMs)
+        )
           yield [atMs, process, `tells a load in ${dueMs[0]} ms, and ${other.name} in ${dueMs[1]}`];
         const [forMs = 0, theirsMs = 0] = [mine, theirs].map(({ wallMs, status: { failing } }) =>
           failing ? wallMs - failing.sinceMs : 0,
@@ -208,6 +213,23 @@ export const allTellTheSame: Check = function* (timeline) {
           yield [atMs, process, `tells failures for ${forMs} ms, ${other.name} for ${theirsMs} ms`];
       }
 };
+
+/**
+ * Whether a list came soon after a Retry-After that would still hold. It ends that for whoever
+ * loaded it; the others cannot tell whether it was asked for before.
+ */
+const mayRetryAfterBeOver = ({ calls }: Timeline, { fields }: Process, atMs: number): boolean =>
+  calls.some(
+    (told) =>
+      told.process.fields === fields &&
+      told.endedAtMs + (told.retryAfterMs ?? 0) > atMs &&
+      calls.some(
+        ({ process, deliveredAtMs }) =>
+          process.fields === fields &&
+          deliveredAtMs > told.askedAtMs &&
+          deliveredAtMs < told.endedAtMs + process.timeoutMs + SECOND,
+      ),
+  );
 
 export const theNextLoadIsTold: Check = function* (timeline) {
   for (const [atMs, round] of rounds(timeline))
