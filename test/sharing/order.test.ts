@@ -536,9 +536,10 @@ describeWithRedis('with a real Redis', () => {
     provider.setBanks(makeBanks(3_000));
     expect(await one.service.list.refresh()).toBeUndefined();
     await pass(30, one, small);
+    // On a busy machine it may have some of its attempts left, and be looked at just after one.
+    await eventually(() => small.service.list.status().isShared === false);
     expect((await writes()) - before).toBeLessThan(100);
     expect([countIn(one), countIn(small)]).toEqual([3_000, 100]);
-    expect(small.service.list.status().isShared).toBe(false);
     provider.setBanks(makeBanks(101));
     clock.advance(1_000);
     expect(await one.service.list.refresh(['shrunk'])).toBeUndefined();
