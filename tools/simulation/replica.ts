@@ -117,7 +117,8 @@ const createClock = (
     let cancel = (): void => {};
     const forget = redis.onChange(() => {
       cancel();
-      wait(POLL_MS - ((world.nowMs() - fromMs) % POLL_MS));
+      // A look that is due at this moment is not put off.
+      wait((POLL_MS - ((world.nowMs() - fromMs) % POLL_MS)) % POLL_MS);
     });
     const wait = (ms: number): void => {
       cancel = world.later(ms, life, 'timer', () => {
