@@ -38,13 +38,17 @@ export const createRetryAfter = ({ loadTimeoutMs, ttlMs, keeper, clock }: RetryA
   const isEnded = (receivedAtMs: MonotonicMs): boolean =>
     (cache.get()?.loadedAtMs ?? -Infinity) - loadTimeoutMs > receivedAtMs;
 
+  /** The wait, unless the cached list has ended it. */
+  const lasting = (): Wait | undefined => (wait && !isEnded(wait.receivedAtMs) ? wait : undefined);
+
   /** Milliseconds until the wait ends; 0 where there is none. */
   const leftMs = (): number => {
-    if (!wait || isEnded(wait.receivedAtMs)) return 0;
+    const current = lasting();
+    if (!current) return 0;
     const nowMs = clock.monotonicMs();
     // Not beyond the expiry of the list; but at least for a minute.
-    const boundMs = Math.max(cache.expiresInMs(), wait.minimumUntilMs - nowMs);
-    return Math.max(0, Math.min(wait.untilMs - nowMs, boundMs));
+    const boundMs = Math.max(cache.expiresInMs(), current.minimumUntilMs - nowMs);
+    return Math.max(0, Math.min(current.untilMs - nowMs, boundMs));
   };
 
   /** Lengthens the wait, and never shortens it. */
@@ -60,7 +64,8 @@ export const createRetryAfter = ({ loadTimeoutMs, ttlMs, keeper, clock }: RetryA
     const minuteEndMs = receivedAtMs + LONGEST_RETRY_MS + spreadMs;
     const minimumUntilMs = monotonic(Math.min(untilMs, minuteEndMs));
     const next: Wait = { receivedAtMs, untilMs, minimumUntilMs, cause };
-    wait = wait && !isEnded(wait.receivedAtMs) ? longerOf(next, wait) : next;
+    const current = lasting();
+    wait = current ? longerOf(next, current) : next;
   };
 
   return {
@@ -69,10 +74,11 @@ export const createRetryAfter = ({ loadTimeoutMs, ttlMs, keeper, clock }: RetryA
     /** What the others need to know: they may have a list to serve where this replica has none. */
     left: (): Pick<SharedFailure, 'retryAfterMs' | 'retryAfterReceivedAtMs'> => {
       const nowMs = clock.monotonicMs();
-      if (!wait || isEnded(wait.receivedAtMs))
-        return { retryAfterMs: 0, retryAfterReceivedAtMs: nowMs };
-      const retryAfterMs = Math.max(0, wait.untilMs - nowMs);
-      return { retryAfterMs, retryAfterReceivedAtMs: wait.receivedAtMs };
+      const { untilMs, receivedAtMs } = lasting() ?? { untilMs: nowMs, receivedAtMs: nowMs };
+      return {
+        retryAfterMs: Math.max(0, untilMs - nowMs),
+        retryAfterReceivedAtMs: receivedAtMs,
+      };
     },
     /** The failure that the wait follows from, also after a success; undefined without a wait. */
     cause: (): LoadError | undefined => (leftMs() > 0 ? wait?.cause : undefined),
