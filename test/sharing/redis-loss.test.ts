@@ -27,19 +27,19 @@ import { eventually, waitUntil } from '../helpers/wait-until.ts';
 // of the replicas, or that closes connections.
 
 const MANAGEMENT_TOKEN = 'operator-token-for-tests';
+const SIGNED = { CACHE_SIGNING_KEY: 'a key of more than thirty-two characters' };
 
 describeWithRedis('with a real Redis', () => {
   beginAnew();
 
   test('with a key, nothing that was written to Redis without it is served, or delays a load', async () => {
     provider.setBanks(makeBanks(60));
-    const key = { CACHE_SIGNING_KEY: 'a key of more than thirty-two characters' };
     // What a service without the key writes, under the names that belong to the key.
     const forger = await start();
     await eventually(() => forger.service.list.status().isShared === true);
     const forged = (await redis.command('KEYS banks-bff:2:*')).match(/banks-bff:\S+/g) ?? [];
     provider.setBanks(makeBanks(100));
-    const one = await start({ env: key });
+    const one = await start({ env: SIGNED });
     await eventually(() => one.service.list.status().isShared === true);
     const signed =
       (await redis.command('KEYS banks-bff:2:*')).match(/banks-bff:\S+\.\S+:head/) ?? [];
@@ -49,7 +49,7 @@ describeWithRedis('with a real Redis', () => {
     const lease = { id: 'x', owner: 'x', heldUntilMs: clock.wallMs() + 3_000_000, isLoading: true };
     const written = await redis.command(`SET ${prefix}:lease '${JSON.stringify(lease)}'`);
     expect(written).toBe('+OK\r\n');
-    const two = await start({ env: key });
+    const two = await start({ env: SIGNED });
     expect([countIn(one), countIn(two)]).toEqual([100, 100]);
     provider.setBanks(makeBanks(101));
     const before = provider.listCalls();
@@ -59,7 +59,6 @@ describeWithRedis('with a real Redis', () => {
     await eventually(() => countIn(one) === 101 && countIn(two) === 101);
   });
 
-  const SIGNED = { CACHE_SIGNING_KEY: 'a key of more than thirty-two characters' };
   /** Series, number and list of the head in Redis. */
   const headOf = async (names: string): Promise<readonly string[]> =>
     (await redis.command(`GET ${names}:head`)).split('\r\n')[1]?.split(':') ?? [];
