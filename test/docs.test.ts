@@ -14,6 +14,7 @@ import {
   MAX_TARGET_LENGTH,
 } from '../src/http-front/limits.ts';
 import { problemOf } from '../src/http/problems.ts';
+import { ALL_BANKS, BANKS } from './helpers/emulate.ts';
 import { read } from './helpers/repository.ts';
 import { startLoadedRig, type Rig } from './helpers/rig.ts';
 import { eventually } from './helpers/wait-until.ts';
@@ -120,6 +121,7 @@ describe('the commands that need a running service', () => {
       const CACHE_TTL = page === 'README.md' ? '15s' : '10s';
       const rig = await startLoadedRig({
         env: { CACHE_TTL, MANAGEMENT_TOKEN: 'an-outage-rehearsal' },
+        emulator: { banks: ALL_BANKS },
       });
       const shown: string[] = [];
       const seen: string[] = [];
@@ -142,7 +144,7 @@ describe('the commands that need a running service', () => {
       '-e',
       here,
     ]);
-    expect(stdout).toBe('513 BCO DO BRASIL S.A.\n');
+    expect(stdout).toBe(`${BANKS.length} BCO DO BRASIL S.A.\n`);
   });
 });
 

@@ -3,7 +3,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { chownSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { closeLater } from '../helpers/close-later.ts';
-import { emulate } from '../helpers/emulate.ts';
+import { BANKS, emulate } from '../helpers/emulate.ts';
 import { needProgram } from '../helpers/needs.ts';
 import { LISTENING } from '../helpers/process.ts';
 import { runProgram } from '../helpers/program.ts';
@@ -116,7 +116,7 @@ describeWithSetpriv('the archive', () => {
     });
     closeLater(() => child.kill('SIGKILL'));
     const [, url = '', managementUrl = ''] = await says(LISTENING);
-    expect(await (await fetch(`${url}/banks`)).json()).toHaveLength(513);
+    expect(await (await fetch(`${url}/banks`)).json()).toHaveLength(BANKS.length);
     for (const path of ['/', '/status-page.css', '/status-page.js'])
       expect((await fetch(`${managementUrl}${path}`)).status).toBe(200);
     await eventually(() => existsSync(join(state, 'banks-bff', 'banks.json')));

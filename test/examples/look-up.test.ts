@@ -3,6 +3,7 @@ import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { openBanks } from '../../examples/look-up/banks.ts';
+import { ALL_BANKS } from '../helpers/emulate.ts';
 import { needProgram } from '../helpers/needs.ts';
 import { runProgram, type Program, type ProgramOptions } from '../helpers/program.ts';
 import { openRig } from '../helpers/rig.ts';
@@ -103,11 +104,8 @@ func main() {
       },
     },
   };
-const BANKS: readonly Record<string, string>[] = JSON.parse(
-  readFileSync('emulator/banks.json', 'utf8'),
-);
 const NUBANK = { code: '260', ispb: '18236120' };
-const renamed = BANKS.map((bank) =>
+const renamed = ALL_BANKS.map((bank) =>
   bank['code'] === NUBANK.code ? { ...bank, name: 'ANOTHER NAME' } : bank,
 );
 const nameOf = (list: readonly Record<string, string>[]): string | undefined =>
@@ -126,6 +124,7 @@ for (const [language, { command, open }] of Object.entries(LANGUAGES)) {
       async () => {
         const { url, log, clock, emulator, close } = await openRig({
           env: { CACHE_TTL: '1s' },
+          emulator: { banks: ALL_BANKS },
           before: (provider) => provider.behave('unavailable'),
         });
         const listStatuses = (): string[] =>
@@ -139,11 +138,11 @@ for (const [language, { command, open }] of Object.entries(LANGUAGES)) {
 
         await emulator.behave('healthy');
         clock.next();
-        await eventually(() => seen() === nameOf(BANKS));
+        await eventually(() => seen() === nameOf(ALL_BANKS));
         // It never has half a list.
         const saved = (): Record<string, string>[] => JSON.parse(readFileSync(file, 'utf8'));
-        await eventually(() => nameOf(saved()) === nameOf(BANKS));
-        expect(saved()).toHaveLength(513);
+        await eventually(() => nameOf(saved()) === nameOf(ALL_BANKS));
+        expect(saved()).toHaveLength(ALL_BANKS.length);
 
         const answersOf = (status: string): number =>
           listStatuses().filter((each) => each === status).length;

@@ -5,6 +5,7 @@ import express from 'express';
 import type { Browser, BrowserContextOptions, Page, Request, Route } from 'playwright-core';
 import { startDemoPage, type DemoPage } from '../../examples/demo-page/server.ts';
 import { launchBrowser } from './browser.ts';
+import { ALL_BANKS } from './emulate.ts';
 import { listenOn } from './free-port.ts';
 import { nextLoad, openRig, type Rig, type RigOptions } from './rig.ts';
 import { eventually } from './wait-until.ts';
@@ -62,9 +63,13 @@ class Stage {
     this.site.closeAllConnections();
     await this.picker.close();
   }
-  async run({ env, ...options }: RigOptions = {}): Promise<void> {
+  async run({ env, emulator, ...options }: RigOptions = {}): Promise<void> {
     const origins = `${this.picker.url},${this.siteUrl}`;
-    this.rig = await openRig({ env: { CORS_ORIGINS: origins, ...env }, ...options });
+    this.rig = await openRig({
+      env: { CORS_ORIGINS: origins, ...env },
+      emulator: { banks: ALL_BANKS, ...emulator },
+      ...options,
+    });
   }
   async clear(): Promise<void> {
     await Promise.all(this.browser.contexts().map((context) => context.close()));

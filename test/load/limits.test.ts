@@ -7,7 +7,7 @@ import type { Emulator } from '../../emulator/emulator.ts';
 import type { EnvironmentVariables } from '../../src/config/reader.ts';
 import { LIMITS } from '../../src/http-front/limits.ts';
 import { closeLater } from '../helpers/close-later.ts';
-import { emulate } from '../helpers/emulate.ts';
+import { ALL_BANKS, emulate } from '../helpers/emulate.ts';
 import { startProcess, type ServiceProcess } from '../helpers/process.ts';
 import { runProgram } from '../helpers/program.ts';
 import { describeWithRedis, redisOfTest } from '../helpers/redis-server.ts';
@@ -36,7 +36,7 @@ const OPERATOR = {
 let service: ServiceProcess;
 let provider: Emulator;
 beforeEach(async () => {
-  provider = await emulate();
+  provider = await emulate({ banks: ALL_BANKS });
 });
 
 /** Resolves when it has a list. `TRUST_PROXY`: all connections here come from one address. */

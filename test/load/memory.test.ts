@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { LIMITS } from '../../src/http-front/limits.ts';
 import { closeLater } from '../helpers/close-later.ts';
-import { emulate } from '../helpers/emulate.ts';
+import { ALL_BANKS, emulate } from '../helpers/emulate.ts';
 import { imageOptions } from '../helpers/image.ts';
 import { startProcess, type ServiceProcess } from '../helpers/process.ts';
 import { runProgram } from '../helpers/program.ts';
@@ -109,7 +109,7 @@ const CASES = Object.keys(WAYS).flatMap((way) =>
 test.each(CASES)('survives %s, %s, %s', async (wayName, shapeName, from) => {
   const [way, shape] = [WAYS[wayName], SHAPES[shapeName]];
   if (!way || !shape) throw new Error('not in the tables');
-  const provider = await emulate();
+  const provider = await emulate({ banks: ALL_BANKS });
   if (way.isWaiting) provider.respondWith(() => undefined);
   const isOneAddress = from.includes('TRUST_PROXY=1');
   const env = {

@@ -4,7 +4,7 @@ import supertest from 'supertest';
 import type { Emulator } from '../../emulator/emulator.ts';
 import type { Freshness } from '../../src/banks/freshness.ts';
 import { wall } from '../../src/clock.ts';
-import { emulate } from '../helpers/emulate.ts';
+import { BANKS, emulate } from '../helpers/emulate.ts';
 import { createManualClock, type ManualClock } from '../helpers/manual-clock.ts';
 import { nextLoad, startLoadedRig, startRig, type Rig } from '../helpers/rig.ts';
 import { eventually } from '../helpers/wait-until.ts';
@@ -293,7 +293,7 @@ test.each(Object.entries(SITUATIONS))(
     const line = rig.messages().findLast((message) => message.startsWith('list: ')) ?? 'none';
     const ready = (await supertest(rig.url).get('/readyz')).status;
     const { state, ageMs, failing, users } = facts;
-    const count = ageMs === undefined ? 0 : 513;
+    const count = ageMs === undefined ? 0 : BANKS.length;
 
     // The page.
     const text = page
@@ -341,7 +341,7 @@ test.each(Object.entries(SITUATIONS))(
 );
 
 const USERS = {
-  'the list': '513 banks',
+  'the list': `${BANKS.length} banks`,
   'an error': 'errors',
   'nothing yet': 'nothing yet',
 } as const;

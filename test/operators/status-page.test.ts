@@ -9,7 +9,7 @@ import { formatDuration } from '../../src/operators/status-page/format.ts';
 import { html as toHtml } from '../../src/operators/status-page/html.ts';
 import { createAuthority } from '../helpers/authority.ts';
 import { makeBanks } from '../helpers/banks.ts';
-import { emulate } from '../helpers/emulate.ts';
+import { BANKS, UNUSABLE, emulate } from '../helpers/emulate.ts';
 import { sendRaw } from '../helpers/raw-http.ts';
 import { nextLoad, startLoadedRig, startRig, type Rig, type RigOptions } from '../helpers/rig.ts';
 import { PRODUCTION } from '../helpers/sandbox.ts';
@@ -59,7 +59,7 @@ const STATES: Readonly<Record<string, State>> = {
   'a fresh list': {
     says: [
       `✓ sandbox: Users get the current list. – ${hostname()} banks-bff 0.0.0-test on ${hostname()} , sandbox`,
-      'Users get 513 banks code, ispb, name',
+      `Users get ${BANKS.length} banks code, ispb, name`,
       'Age of the list 0 s from 00:16:40 , current for another 1 h. The content last changed 0 s ago ( 00:16:40 ).',
       'Next renewal in 1 h at 01:16:18',
     ],
@@ -142,9 +142,9 @@ const STATES: Readonly<Record<string, State>> = {
   'rejected entries': {
     loads: ['some-unusable'],
     says: [
-      '! sandbox: Users get the current list, without 26 rejected entries.',
-      'The provider sent entries that cannot be published: 26 not JSON objects.',
-      'Users get 487 banks code, ispb, name; 26 rejected entries',
+      `! sandbox: Users get the current list, without ${UNUSABLE} rejected entries.`,
+      `The provider sent entries that cannot be published: ${UNUSABLE} not JSON objects.`,
+      `Users get ${BANKS.length - UNUSABLE} banks code, ispb, name; ${UNUSABLE} rejected entries`,
     ],
   },
   'a drain': {
@@ -184,11 +184,11 @@ test.each(Object.entries(STATES))('with %s it says what users get', async (_what
 
 test('it says for a day that another list came', async () => {
   rig = await startLoadedRig();
-  rig.emulator.setBanks(makeBanks(513));
+  rig.emulator.setBanks(makeBanks(BANKS.length));
   await nextLoad(rig);
   rig.clock.skip(24 * HOUR_MS);
   expect(await page()).toContain(
-    'The list changed by more than GUARD_MAX_SHRINK at 01 Jan 01:16: 513 entries are new or different, and 513 are gone',
+    `The list changed by more than GUARD_MAX_SHRINK at 01 Jan 01:16: ${BANKS.length} entries are new or different, and ${BANKS.length} are gone`,
   );
   expect(await page()).toContain('The content last changed 24 h ago ( 01 Jan 01:16 ).');
   rig.clock.skip(1);

@@ -141,12 +141,12 @@ describeWithRedis('with a real Redis', () => {
     await eventually(() => two.service.list.status().failure?.kind === 'rate_limited');
     await advanceOnceIdle(5 * MINUTE, one, two);
     await provider.behave('healthy');
-    provider.setBanks(makeBanks(100));
+    provider.setBanks(makeBanks(60));
     expect(await two.service.list.refresh()).toMatchObject({ kind: 'shrunk' });
     await eventually(() => one.service.list.status().failure?.kind === 'shrunk');
     clock.advance(1);
     expect(await two.service.list.refresh(['shrunk'])).toBeUndefined();
-    await eventually(() => one.service.list.status().cached?.count === 100);
+    await eventually(() => one.service.list.status().cached?.count === 60);
     expect(await plannedInMs(one)).toBeLessThan(30 * MINUTE);
   });
 

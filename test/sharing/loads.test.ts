@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import type { EnvironmentVariables } from '../../src/config/reader.ts';
 import { makeBanks } from '../helpers/banks.ts';
+import { BANKS, UNUSABLE } from '../helpers/emulate.ts';
 import { holdBack } from '../helpers/hold-back.ts';
 import { createManualClock } from '../helpers/manual-clock.ts';
 import { describeWithRedis } from '../helpers/redis-server.ts';
@@ -66,7 +67,7 @@ describeWithRedis('with a real Redis', () => {
   const saveStaleList = async (): Promise<EnvironmentVariables> => {
     const env = { CACHE_TTL: '30m', CACHE_SNAPSHOT_FILE: snapshot() };
     const rig = await openRig({ provider, clock, env });
-    await eventually(() => countIn(rig) === 513);
+    await eventually(() => countIn(rig) === BANKS.length);
     await rig.close();
     clock.skip(40 * MINUTE);
     return env;
@@ -316,7 +317,7 @@ describeWithRedis('with a real Redis', () => {
     const one = await start({ env: { ...env, CACHE_REDIS_URL: connection.url } });
     await eventually(() => one.service.list.status().isShared === true);
     const two = await start({ env });
-    const answer = holdBack(provider, { body: makeBanks(500) });
+    const answer = holdBack(provider, { body: makeBanks(119) });
     const refreshed = one.service.list.refresh();
     await eventually(answer.isAsked);
     connection.hold();
@@ -328,7 +329,7 @@ describeWithRedis('with a real Redis', () => {
     for (let exchange = 0; exchange < 100; exchange += 1) await redis.command('PING');
     connection.release();
     expect(await refreshed).toBeUndefined();
-    await eventually(() => countIn(two) === 500);
+    await eventually(() => countIn(two) === 119);
     const late = await start({ env });
     for (const rig of [one, two, late])
       await eventually(() => Math.round(rig.service.list.status().nextLoadInMs / MINUTE) === 10);
@@ -340,11 +341,11 @@ describeWithRedis('with a real Redis', () => {
     const one = await start({ env: { CACHE_REDIS_URL: connection.url }, random: () => 0.9 });
     await eventually(() => one.service.list.status().isShared === true);
     const two = await start({ random: () => 0 });
-    const answer = holdBack(provider, { body: makeBanks(500) });
+    const answer = holdBack(provider, { body: makeBanks(119) });
     await advanceToLoad(one);
     await eventually(answer.isAsked);
     connection.hold();
-    provider.setBanks(makeBanks(501));
+    provider.setBanks(makeBanks(118));
     expect(await two.service.list.refresh()).toBeUndefined();
     // The message of it arrives, and what Redis has is asked for before the answer can be written.
     await eventually(connection.isHolding);
@@ -352,7 +353,7 @@ describeWithRedis('with a real Redis', () => {
     for (let exchange = 0; exchange < 100; exchange += 1) await redis.command('PING');
     connection.release();
     await pass(5, one, two);
-    expect([countIn(one), countIn(two)]).toEqual([501, 501]);
+    expect([countIn(one), countIn(two)]).toEqual([118, 118]);
   });
 
   test('a Retry-After that comes while Redis is away holds for all once it is back', async () => {
@@ -417,7 +418,7 @@ describeWithRedis('with a real Redis', () => {
     first.release();
     await plannedInMs(one);
     const calls = provider.listCalls();
-    const load = holdBack(provider, { body: makeBanks(513) });
+    const load = holdBack(provider, { body: makeBanks(BANKS.length) });
     // The next attempt of both is due.
     clock.advance(3_500);
     await eventually(load.isAsked);
@@ -454,7 +455,7 @@ describeWithRedis('with a real Redis', () => {
     await pass(5, one);
     await eventually(async () => (await redis.command(`EXISTS ${lease}`)) === ':1\r\n');
     const two = await start({ env: { CACHE_TTL: '30m' } });
-    expect(countIn(two)).toBe(513);
+    expect(countIn(two)).toBe(BANKS.length);
     expect(Math.round((await plannedInMs(two)) / 1_000)).toBe(1_795);
   });
 
@@ -507,11 +508,11 @@ describeWithRedis('with a real Redis', () => {
     expect(await one.service.list.refresh()).toMatchObject({ kind: 'rate_limited' });
     clock.skip(MINUTE);
     await provider.behave('healthy');
-    provider.setBanks(makeBanks(500));
+    provider.setBanks(makeBanks(119));
     expect(await two.service.list.refresh()).toBeUndefined();
     connection.mend();
     clock.advance(5_000);
-    await eventually(() => countIn(one) === 500);
+    await eventually(() => countIn(one) === 119);
     const calls = provider.listCalls();
     await advanceToLoad(one);
     await eventually(() => provider.listCalls() === calls + 1);
@@ -528,11 +529,11 @@ describeWithRedis('with a real Redis', () => {
     expect(await two.service.list.refresh()).toMatchObject({ kind: 'rate_limited' });
     clock.advance(1_000);
     await provider.behave('healthy');
-    provider.setBanks(makeBanks(500));
+    provider.setBanks(makeBanks(119));
     expect(await one.service.list.refresh()).toBeUndefined();
     connection.mend();
     clock.advance(5_000);
-    await eventually(() => countIn(two) === 500);
+    await eventually(() => countIn(two) === 119);
     const late = await start();
     for (const rig of [one, two, late]) {
       await eventually(() => rig.service.list.status().nextLoadInMs > 50 * MINUTE);
@@ -635,7 +636,7 @@ describeWithRedis('with a real Redis', () => {
     expect(failing?.attempts).toBe(1);
     clock.skip(MINUTE);
     front.mend();
-    await eventually(() => countIn(two) === 487);
+    await eventually(() => countIn(two) === BANKS.length - UNUSABLE);
     expect(two.service.list.status()).toMatchObject({
       state: 'stale',
       failing: { sinceMs: failing?.sinceMs },
@@ -797,7 +798,7 @@ describeWithRedis('with a real Redis', () => {
     await nextLoad(one);
     const late = await start({ env: kept });
     expect(Math.round((await plannedInMs(late)) / 1_000)).toBe(540);
-    expect(countIn(late)).toBe(513);
+    expect(countIn(late)).toBe(BANKS.length);
   });
 
   test('a Retry-After holds on for who starts with a list once all others are gone', async () => {
@@ -807,7 +808,7 @@ describeWithRedis('with a real Redis', () => {
     clock.skip(5 * MINUTE);
     const late = await start({ env: kept });
     expect(Math.round((await plannedInMs(late)) / 1_000)).toBe(300);
-    expect(countIn(late)).toBe(513);
+    expect(countIn(late)).toBe(BANKS.length);
   });
 
   test('an earlier Retry-After of another replica does not end a later one, without a list', async () => {
@@ -851,7 +852,7 @@ describeWithRedis('with a real Redis', () => {
     await eventually(() => two.service.list.status().failure?.kind === 'unavailable');
     const calls = provider.listCalls();
     await pass(119, one, two);
-    expect([countIn(two), provider.listCalls() - calls]).toEqual([513, 0]);
+    expect([countIn(two), provider.listCalls() - calls]).toEqual([BANKS.length, 0]);
     await provider.behave('healthy');
     clock.advance(3_000);
     await eventually(() => two.service.list.status().state === 'fresh');

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import supertest from 'supertest';
 import { makeBanks } from '../helpers/banks.ts';
+import { UNUSABLE } from '../helpers/emulate.ts';
 import { holdBack } from '../helpers/hold-back.ts';
 import { describeWithRedis } from '../helpers/redis-server.ts';
 import {
@@ -39,7 +40,7 @@ describeWithRedis('with a real Redis', () => {
     const rejected = (rig: Rig): unknown => rig.service.list.status().cached?.rejected;
     expect(await two.service.list.refresh()).toBeUndefined();
     const known = rejected(two);
-    expect(Object.values(Object(known))).toContain(26);
+    expect(Object.values(Object(known))).toContain(UNUSABLE);
     await one.service.list.refresh();
     const idOf = (rig: Rig): unknown => rig.service.list.status().cached?.id;
     await eventually(() => idOf(two) === idOf(one));

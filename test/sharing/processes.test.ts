@@ -1,6 +1,6 @@
 import { expect, jest, test } from '@jest/globals';
 import type { Emulator } from '../../emulator/emulator.ts';
-import { emulate } from '../helpers/emulate.ts';
+import { BANKS, UNUSABLE, emulate } from '../helpers/emulate.ts';
 import { startProcess, type ServiceProcess } from '../helpers/process.ts';
 import { describeWithRedis, redisOfTest } from '../helpers/redis-server.ts';
 import { waitUntil } from '../helpers/wait-until.ts';
@@ -51,9 +51,9 @@ describeWithRedis('with a real Redis, on every replica', () => {
         ...env,
       });
     const replicas = [await startReplica()];
-    await everyReplicaServes(replicas, 513);
+    await everyReplicaServes(replicas, BANKS.length);
     replicas.push(await startReplica(), await startReplica());
-    await everyReplicaServes(replicas, 513);
+    await everyReplicaServes(replicas, BANKS.length);
     return { emulator, replicas, startReplica };
   };
   const everyReplicaServes = async (replicas: readonly ServiceProcess[], count: number) => {
@@ -84,9 +84,9 @@ describeWithRedis('with a real Redis, on every replica', () => {
     if (!one) throw new Error('no replica');
     expect(await refresh(one)).toMatchObject({
       status: 200,
-      outcome: { outcome: 'changed', count: 487, shared: true },
+      outcome: { outcome: 'changed', count: BANKS.length - UNUSABLE, shared: true },
     });
-    await everyReplicaServes(replicas, 487);
+    await everyReplicaServes(replicas, BANKS.length - UNUSABLE);
     expect(emulator.listCalls()).toBe(2);
   });
 
@@ -96,7 +96,7 @@ describeWithRedis('with a real Redis, on every replica', () => {
     if (!one || !two) throw new Error('no replica');
     await shrink(emulator, one);
     expect(await refresh(two, '?accept=shrunk', 'ticket-7')).toMatchObject({ status: 200 });
-    await everyReplicaServes(replicas, 256);
+    await everyReplicaServes(replicas, BANKS.length / 2);
     // Whichever of them makes the next loads, its guard accepts the list.
     const calls = emulator.listCalls();
     await waitUntil(
@@ -104,7 +104,7 @@ describeWithRedis('with a real Redis, on every replica', () => {
       () => emulator.listCalls(),
       (now) => now >= calls + 3,
     );
-    await everyReplicaServes(replicas, 256);
+    await everyReplicaServes(replicas, BANKS.length / 2);
     for (const replica of replicas) {
       const [line, ...others] = linesOf(replica, 'list: an operator has accepted it');
       expect(line).toMatchObject({
@@ -118,14 +118,15 @@ describeWithRedis('with a real Redis, on every replica', () => {
       await waitUntil(
         'a fresh list, and health that says so',
         async () => JSON.stringify(await healthOf(replica)),
-        (health) => /"status":"pass".*"state":"fresh".*"count":256/.test(health),
+        (health) =>
+          new RegExp(`"status":"pass".*"state":"fresh".*"count":${BANKS.length / 2}`).test(health),
         LIMIT_MS,
       );
     }
     // One that starts later replaces no list: it takes this one without a load.
     await emulator.behave('unavailable');
     const late = await startReplica();
-    await everyReplicaServes([late], 256);
+    await everyReplicaServes([late], BANKS.length / 2);
     expect(late.written()).toContain('list: restored the saved list');
     expect(linesOf(late, 'list: an operator has accepted it')).toEqual([]);
   });

@@ -8,7 +8,7 @@ import type { Emulator } from '../../emulator/emulator.ts';
 import type { EnvironmentVariables } from '../../src/config/reader.ts';
 import { closeLater } from '../helpers/close-later.ts';
 import { makeBanks } from '../helpers/banks.ts';
-import { emulate } from '../helpers/emulate.ts';
+import { BANKS, UNUSABLE, emulate } from '../helpers/emulate.ts';
 import { findFreePort, listenOn } from '../helpers/free-port.ts';
 import { startProcess } from '../helpers/process.ts';
 import { describeWithRedis, redisOfTest, type RedisServer } from '../helpers/redis-server.ts';
@@ -114,15 +114,16 @@ describeWithRedis('replicas that share Redis', () => {
     await provider.behave('some-unusable');
     clock.advance(1);
     await refresh(one).expect(200);
-    await eventually(() => countIn(two) === 487);
+    await eventually(() => countIn(two) === BANKS.length - UNUSABLE);
     await provider.behave('shrunk');
     await refresh(one).expect(502);
-    expect(countIn(two)).toBe(487);
+    expect(countIn(two)).toBe(BANKS.length - UNUSABLE);
     clock.advance(1);
     await refresh(one, '?accept=shrunk').set('X-Request-Id', 'the-operator').expect(200);
     const told =
       /"reasons":\["shrunk"\],"requestId":"the-operator",.*"msg":"list: an operator has accepted it"/;
-    for (const rig of rigs) await eventually(() => countIn(rig) !== 487 && told.test(rig.log()));
+    for (const rig of rigs)
+      await eventually(() => countIn(rig) !== BANKS.length - UNUSABLE && told.test(rig.log()));
     expect(two.service.list.status().failure).toBeUndefined();
   });
 
@@ -281,7 +282,7 @@ describeWithRedis('replicas that share Redis', () => {
       aboutRedis(one).some((line) => /contains more than \d+ bytes; ignored/.test(line)),
     );
     expect((await output()) - outputBefore).toBeLessThan(20_000_000);
-    expect(await count(one)).toBe(513);
+    expect(await count(one)).toBe(BANKS.length);
   });
 
   test('100,000 messages cost some reads, one after the other', async () => {
@@ -312,7 +313,7 @@ describeWithRedis('replicas that share Redis', () => {
     const rig = await start({
       env: { CACHE_REDIS_URL: `redis://canary-user:wrong%2Fpassword@127.0.0.1:${port}` },
     });
-    expect(await count(rig)).toBe(513);
+    expect(await count(rig)).toBe(BANKS.length);
     expect(aboutRedis(rig)).toEqual([
       'CACHE_REDIS_URL: refuses the user or the password (WRONGPASS); the service continues without it',
     ]);
@@ -500,7 +501,7 @@ describeWithRedis('replicas that share Redis', () => {
     '%s at its address costs one line and less than a second',
     async (_what, configure, reason) => {
       const rig = await start(await configure());
-      expect(await count(rig)).toBe(513);
+      expect(await count(rig)).toBe(BANKS.length);
       expect(aboutRedis(rig)).toEqual([expect.stringContaining(reason)]);
     },
   );

@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { closeLater } from '../helpers/close-later.ts';
-import { emulate } from '../helpers/emulate.ts';
+import { BANKS, emulate } from '../helpers/emulate.ts';
 import { findFreePort, listenOn } from '../helpers/free-port.ts';
 import { startProcess, type ServiceProcess } from '../helpers/process.ts';
 import { runProgram } from '../helpers/program.ts';
@@ -173,7 +173,7 @@ describeWithRedis('two replicas', () => {
     expect(emulator.listCalls()).toBe(1);
     primary.stall();
     await until('the replica is promoted', () => primaryPort() === second);
-    expect(await countOf(one)).toBe(513);
+    expect(await countOf(one)).toBe(BANKS.length);
     for (const each of [one, two]) await until('sharing resumes', () => works(each));
     await emulator.behave('shrunk');
     expect(await refresh(one, '?accept=shrunk')).toBe(200);
