@@ -1,4 +1,5 @@
 import { expect, test } from '@jest/globals';
+import type { LoadError } from '../../src/banks/load-error.ts';
 import type { EnvironmentVariables } from '../../src/config/reader.ts';
 import { makeBanks } from '../helpers/banks.ts';
 import { BANKS, UNUSABLE } from '../helpers/emulate.ts';
@@ -397,6 +398,39 @@ describeWithRedis('with a real Redis', () => {
     expect(provider.listCalls()).toBe(calls);
   });
 
+  test('a request that waits as another replica is quicker to load gets the failure before that load', async () => {
+    await provider.behave('unavailable');
+    const one = await startWithoutWaiting();
+    await plannedInMs(one);
+    const load = holdBack(provider, { status: 503 });
+    const connection = await connectionToCut();
+    // Its first look, after four of its start: it learns of the failure when the next load is due.
+    connection.holdFrom('getrange', 5);
+    const two = await startRig({
+      provider,
+      clock,
+      storeClock: clock,
+      env: envOf({ CACHE_REDIS_URL: connection.url }),
+      random: () => 0,
+      // It stands still: nothing that is held back is given up.
+      ioClock: createManualClock(),
+    });
+    await eventually(connection.isHolding);
+    let answer: string | undefined;
+    two.service.list.waitUntilServed().catch(({ kind }: LoadError) => (answer = kind));
+    clock.advance(1_300);
+    connection.release();
+    // Its claim comes second.
+    connection.holdFrom("'px'");
+    await eventually(connection.isHolding);
+    expect(answer).toBeUndefined();
+    await advanceToLoad(one);
+    await eventually(load.isAsked);
+    connection.release();
+    await eventually(() => answer === 'unavailable');
+    load.send();
+  });
+
   test('a replica that writes a lost failure again waits for the load that it finds then', async () => {
     const [first, second] = [await connectionToCut(), await connectionToCut()];
     // On an input and output clock that stands still: nothing that is held back is given up.
@@ -726,7 +760,13 @@ describeWithRedis('with a real Redis', () => {
     const own = createManualClock();
     const one = await openRig({ provider, clock: own, storeClock: clock, env });
     await eventually(() => provider.listCalls() === 1);
-    const two = await startRig({ provider, clock, storeClock: clock, env });
+    const two = await startRig({
+      provider,
+      clock,
+      storeClock: clock,
+      env,
+      ioClock: createManualClock(),
+    });
     await stopAtOnce(one);
     await eventually(() => provider.listCalls() === 2);
     expect(two.service.list.status()).toMatchObject({ nextLoadInMs: 0, lastFailure: undefined });

@@ -60,8 +60,11 @@ export const createRenewal = (options: RenewalOptions) => {
       phase = 'waiting';
       changes.emit('change');
       await pause(dueInMs);
-    } else if (othersWaitMs > 0) await pause(othersWaitMs);
-    else if (await mayLoad()) await load(undefined);
+    } else if (othersWaitMs > 0) {
+      // After a failure no request waits for the load of another replica.
+      if (backOffCause()) changes.emit('change');
+      await pause(othersWaitMs);
+    } else if (await mayLoad()) await load(undefined);
   };
 
   /** Ends after `waitMs`, when it is woken, or when it is time to look at the shared store. */
@@ -93,6 +96,13 @@ export const createRenewal = (options: RenewalOptions) => {
     return failure;
   };
 
+  /**
+   * The failure after which the next load waits, with or without a `Retry-After`; undefined where
+   * the next load is not delayed by one.
+   */
+  const backOffCause = (): LoadError | undefined =>
+    keeper.failures.current().failure ?? retryAfter.cause();
+
   const start = (): void => {
     if (!stopping.signal.aborted) running ??= run();
   };
@@ -122,12 +132,7 @@ export const createRenewal = (options: RenewalOptions) => {
       wake();
       return end;
     },
-    /**
-     * The failure after which the next load waits, with or without a `Retry-After`; undefined where
-     * the next load is not delayed by one.
-     */
-    backOffCause: (): LoadError | undefined =>
-      keeper.failures.current().failure ?? retryAfter.cause(),
+    backOffCause,
     isStopped: (): boolean => stopping.signal.aborted,
     isLoading: (): boolean => phase === 'loading',
     /** Milliseconds until the next load; 0 while it is under way, here or in another replica. */
