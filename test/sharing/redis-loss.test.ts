@@ -401,6 +401,24 @@ describeWithRedis('with a real Redis', () => {
     );
   });
 
+  test('a list that is damaged again and again is written eight times in a minute, and later again', async () => {
+    const one = await start();
+    await eventually(() => one.service.list.status().isShared === true);
+    const names = await namesOfValues();
+    const isWritten = async (): Promise<boolean> =>
+      !(await redis.command(`GET ${names}:head`)).includes('spoilt');
+    const isWrittenAfter: boolean[] = [];
+    for (let damage = 0; damage < 9; damage += 1) {
+      await redis.command(`SETRANGE ${names}:list 200 spoilt`);
+      await redis.command(`SET ${names}:head spoilt`);
+      await pass(5, one);
+      isWrittenAfter.push(await isWritten());
+    }
+    expect(isWrittenAfter).toEqual([...Array.from({ length: 8 }, () => true), false]);
+    await pass(25, one);
+    expect(await isWritten()).toBe(true);
+  });
+
   test('a list restored from a snapshot is written over a damaged one in Redis', async () => {
     provider.setBanks(makeBanks(40));
     const kept = { CACHE_SNAPSHOT_FILE: snapshot() };
