@@ -23,8 +23,15 @@ export const envOf = (env: EnvironmentVariables = {}): EnvironmentVariables => (
   CACHE_REDIS_URL: redis.url,
   ...env,
 });
-export const start = ({ env, ...options }: RigOptions = {}): Promise<Rig> =>
-  startLoadedRig({ provider, clock, storeClock: clock, ...options, env: envOf(env) });
+/** What a replica is opened with. Unless `options` say otherwise, its clock is that of Redis. */
+export const optionsOf = ({ env, ...options }: RigOptions = {}): RigOptions => ({
+  provider,
+  clock,
+  storeClock: clock,
+  ...options,
+  env: envOf(env),
+});
+export const start = (options?: RigOptions): Promise<Rig> => startLoadedRig(optionsOf(options));
 export const countIn = (rig: Rig): number | undefined => rig.service.list.status().cached?.count;
 export const snapshot = (): string => join(temporaryFolder(), 'list');
 /** What the names of all values in Redis begin with; nothing where there is no list. */

@@ -1,16 +1,14 @@
-import { beforeEach, expect, test } from '@jest/globals';
-import type { Emulator } from '../../emulator/emulator.ts';
+import { expect, test } from '@jest/globals';
 import { makeBanks } from '../helpers/banks.ts';
-import { emulate } from '../helpers/emulate.ts';
 import { holdBack } from '../helpers/hold-back.ts';
-import { createManualClock, type ManualClock } from '../helpers/manual-clock.ts';
-import { describeWithRedis, redisOfTest, type RedisServer } from '../helpers/redis-server.ts';
+import { createManualClock } from '../helpers/manual-clock.ts';
+import { describeWithRedis } from '../helpers/redis-server.ts';
+import { beginAnew, clock, optionsOf, provider, start } from '../helpers/replicas.ts';
 import {
   advanceOnceIdle,
   advanceToLoad,
   openRig,
   plannedInMs,
-  startLoadedRig,
   startRig,
   stopAtOnce,
   type Rig,
@@ -22,27 +20,11 @@ import { eventually } from '../helpers/wait-until.ts';
 
 const MINUTE = 60_000;
 
-let redis: RedisServer;
-let provider: Emulator;
-let clock: ManualClock;
-
-const optionsOf = ({ env, ...options }: RigOptions = {}): RigOptions => ({
-  provider,
-  clock,
-  storeClock: clock,
-  ...options,
-  env: { CACHE_REDIS_URL: redis.url, ...env },
-});
-const start = (options?: RigOptions): Promise<Rig> => startLoadedRig(optionsOf(options));
 /** With a clock of its own, which stands still: the replica hangs. */
 const alone = (): RigOptions => ({ clock: createManualClock() });
 
 describeWithRedis('with a real Redis', () => {
-  beforeEach(async () => {
-    redis = await redisOfTest();
-    provider = await emulate();
-    clock = createManualClock();
-  });
+  beginAnew();
 
   test('after a failure another replica makes the next attempt: what fails may be the network of the first', async () => {
     // The first to renew its list.

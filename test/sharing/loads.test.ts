@@ -11,6 +11,7 @@ import {
   provider,
   clock,
   envOf,
+  optionsOf,
   start,
   countIn,
   namesOfValues,
@@ -61,8 +62,7 @@ describeWithRedis('with a real Redis', () => {
   };
 
   /** Unlike `start`, does not wait until the replica has a list. */
-  const startWithoutWaiting = (): Promise<Rig> =>
-    startRig({ provider, clock, storeClock: clock, env: envOf() });
+  const startWithoutWaiting = (): Promise<Rig> => startRig(optionsOf());
 
   /** @returns with what a replica starts that has a stale list in its snapshot */
   const saveStaleList = async (): Promise<EnvironmentVariables> => {
@@ -131,7 +131,7 @@ describeWithRedis('with a real Redis', () => {
     await provider.behave('rate-limited', { retryAfter: '600' });
     // With a clock of its own, of which the end does not move that of the other one.
     const own = createManualClock();
-    const one = await openRig({ provider, clock: own, storeClock: clock, env: envOf() });
+    const one = await openRig(optionsOf({ clock: own }));
     clock.skip(await plannedInMs(one));
     await provider.behave('stall');
     await advanceToLoad(one);
@@ -655,7 +655,7 @@ describeWithRedis('with a real Redis', () => {
   });
 
   test('a stale list of another replica ends no failure', async () => {
-    const one = await openRig({ provider, clock, storeClock: clock, env: envOf() });
+    const one = await openRig(optionsOf());
     await eventually(() => one.service.list.status().isShared === true);
     const front = await connectionToCut();
     const two = await start({ env: { CACHE_REDIS_URL: front.url } });
@@ -741,7 +741,7 @@ describeWithRedis('with a real Redis', () => {
     await provider.behave('unavailable');
     // With a clock of its own, of which the end does not move that of the other one.
     const own = createManualClock();
-    const one = await openRig({ provider, clock: own, storeClock: clock, env: envOf() });
+    const one = await openRig(optionsOf({ clock: own }));
     clock.skip(await plannedInMs(one));
     await provider.behave('stall');
     await advanceToLoad(one);

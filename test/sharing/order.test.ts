@@ -11,6 +11,7 @@ import {
   provider,
   clock,
   envOf,
+  optionsOf,
   start,
   countIn,
   snapshot,
@@ -66,7 +67,7 @@ describeWithRedis('with a real Redis', () => {
   test('a list of a snapshot from before Redis lost its data refuses no successor', async () => {
     const kept = { CACHE_SNAPSHOT_FILE: snapshot() };
     provider.setBanks(makeBanks(100));
-    const first = await openRig({ provider, clock, storeClock: clock, env: envOf(kept) });
+    const first = await openRig(optionsOf({ env: kept }));
     await eventually(() => first.service.list.status().isShared === true);
     await first.close();
     await redis.command('FLUSHALL');
@@ -83,7 +84,7 @@ describeWithRedis('with a real Redis', () => {
     const env = { CACHE_TTL: '10m', CACHE_MAX_STALE: '1h' };
     const kept = { ...env, CACHE_SNAPSHOT_FILE: snapshot() };
     provider.setBanks(makeBanks(100));
-    const first = await openRig({ provider, clock, storeClock: clock, env: envOf(env) });
+    const first = await openRig(optionsOf({ env }));
     await eventually(() => first.service.list.status().isShared === true);
     await first.close();
     clock.skip(10 * HOUR);
@@ -351,7 +352,7 @@ describeWithRedis('with a real Redis', () => {
     const connection = await connectionToCut();
     const kept = { CACHE_TTL: '10m', CACHE_SNAPSHOT_FILE: snapshot() };
     provider.setBanks(makeBanks(100));
-    const one = await openRig({ provider, clock, storeClock: clock, env: envOf(kept) });
+    const one = await openRig(optionsOf({ env: kept }));
     await eventually(() => one.service.list.status().isShared === true);
     const env = { CACHE_TTL: '10m', CACHE_REDIS_URL: connection.url };
     const two = await start({ env });

@@ -1,33 +1,18 @@
-import { beforeEach, expect, test } from '@jest/globals';
-import type { Emulator } from '../../emulator/emulator.ts';
+import { expect, test } from '@jest/globals';
 import { makeBanks } from '../helpers/banks.ts';
-import { emulate } from '../helpers/emulate.ts';
 import { holdBack } from '../helpers/hold-back.ts';
 import { createManualClock } from '../helpers/manual-clock.ts';
-import { describeWithRedis, redisOfTest, type RedisServer } from '../helpers/redis-server.ts';
-import {
-  advanceToLoad,
-  startLoadedRig,
-  startRig,
-  type Rig,
-  type RigOptions,
-} from '../helpers/rig.ts';
+import { describeWithRedis } from '../helpers/redis-server.ts';
+import { beginAnew, clock, countIn, optionsOf, provider, start } from '../helpers/replicas.ts';
+import { advanceToLoad, startRig, type Rig, type RigOptions } from '../helpers/rig.ts';
 import { eventually } from '../helpers/wait-until.ts';
 
 // A load takes so long that another replica has asked and answered meanwhile.
 
 const HOUR = 3_600_000;
 
-let redis: RedisServer;
-let provider: Emulator;
-
-const countOf = ({ service }: Rig): number | undefined => service.list.status().cached?.count;
-
 describeWithRedis('with a real Redis', () => {
-  beforeEach(async () => {
-    redis = await redisOfTest();
-    provider = await emulate();
-  });
+  beginAnew();
 
   test.each([
     ['hears of', false],
@@ -35,15 +20,6 @@ describeWithRedis('with a real Redis', () => {
   ])(
     'a refresh that %s a later list keeps no earlier one, and asks again',
     async (_how, isDeaf) => {
-      const clock = createManualClock();
-      const start = (options = {}): Promise<Rig> =>
-        startLoadedRig({
-          provider,
-          clock,
-          storeClock: clock,
-          env: { CACHE_REDIS_URL: redis.url },
-          ...options,
-        });
       provider.setBanks(makeBanks(100));
       const other = await start();
       await eventually(() => other.service.list.status().isShared === true);
@@ -53,26 +29,24 @@ describeWithRedis('with a real Redis', () => {
       await eventually(earlier.isAsked);
       provider.setBanks(makeBanks(102));
       expect(await other.service.list.refresh()).toBeUndefined();
-      if (!isDeaf) await eventually(() => countOf(slow) === 102);
+      if (!isDeaf) await eventually(() => countIn(slow) === 102);
       provider.setBanks(makeBanks(103));
       earlier.send();
       expect(await refreshed).toBeUndefined();
-      expect(countOf(slow)).toBe(103);
-      await eventually(() => countOf(other) === 103);
+      expect(countIn(slow)).toBe(103);
+      await eventually(() => countIn(other) === 103);
     },
   );
 
   test('a refresh whose first list yields to a decision elsewhere asks again', async () => {
-    const clock = createManualClock();
-    const options = { provider, clock, storeClock: clock, env: { CACHE_REDIS_URL: redis.url } };
     await provider.behave('unavailable');
-    const slow = await startRig({ ...options, isDeaf: true });
+    const slow = await startRig(optionsOf({ isDeaf: true }));
     await eventually(() => slow.service.list.status().failure !== undefined);
     await provider.behave('healthy');
     const earlier = holdBack(provider, { body: makeBanks(101) });
     const refreshed = slow.service.list.refresh();
     await eventually(earlier.isAsked);
-    const { list } = (await startRig(options)).service;
+    const { list } = (await startRig(optionsOf())).service;
     provider.setBanks(makeBanks(100));
     expect(await list.refresh()).toBeUndefined();
     provider.setBanks(makeBanks(50));
@@ -80,7 +54,7 @@ describeWithRedis('with a real Redis', () => {
     provider.setBanks(makeBanks(52));
     earlier.send();
     expect(await refreshed).toBeUndefined();
-    expect(countOf(slow)).toBe(52);
+    expect(countIn(slow)).toBe(52);
     await eventually(() => list.status().cached?.count === 52);
   });
 
@@ -90,28 +64,24 @@ describeWithRedis('with a real Redis', () => {
   ])(
     'a replica that sleeps when a later list has overtaken its %s asks again at once',
     async (_what, isForOperator) => {
-      const clock = createManualClock();
-      const start = (options: RigOptions): Promise<Rig> =>
-        startLoadedRig({
-          provider,
-          storeClock: clock,
-          ...options,
-          env: { CACHE_REDIS_URL: redis.url, CACHE_MAX_STALE: '1m', ...options.env },
-        });
       provider.setBanks(makeBanks(100));
-      const other = await start({ clock });
+      const other = await start({ env: { CACHE_MAX_STALE: '1m' } });
       await eventually(() => other.service.list.status().isShared === true);
       // The later list is taken, and then saved: in between all of its time goes by.
       const disk: RigOptions['files'] = {
         read: () => Promise.resolve(Buffer.alloc(0)),
         removeAbandoned: () => Promise.resolve(),
         replace: () => {
-          if (countOf(slow) === 102) slow.clock.skip(2 * HOUR);
+          if (countIn(slow) === 102) slow.clock.skip(2 * HOUR);
           return Promise.resolve();
         },
       };
-      const env = { CACHE_SNAPSHOT_FILE: '/nowhere/list' };
-      const slow: Rig = await start({ isDeaf: true, files: disk, env });
+      const slow: Rig = await start({
+        isDeaf: true,
+        clock: createManualClock(),
+        files: disk,
+        env: { CACHE_MAX_STALE: '1m', CACHE_SNAPSHOT_FILE: '/nowhere/list' },
+      });
       const earlier = holdBack(provider, { body: makeBanks(101) });
       if (isForOperator) void slow.service.list.refresh();
       else await advanceToLoad(slow);
@@ -120,15 +90,12 @@ describeWithRedis('with a real Redis', () => {
       expect(await other.service.list.refresh()).toBeUndefined();
       provider.setBanks(makeBanks(103));
       earlier.send();
-      await eventually(() => countOf(slow) === 103);
+      await eventually(() => countIn(slow) === 103);
       expect(slow.service.list.status().lastFailure).toBeUndefined();
     },
   );
 
   test('a refresh that later lists overtake until its time is over fails for nobody else', async () => {
-    const clock = createManualClock();
-    const start = (): Promise<Rig> =>
-      startLoadedRig({ provider, clock, storeClock: clock, env: { CACHE_REDIS_URL: redis.url } });
     provider.setBanks(makeBanks(100));
     const other = await start();
     await eventually(() => other.service.list.status().isShared === true);
@@ -138,7 +105,7 @@ describeWithRedis('with a real Redis', () => {
     await eventually(earlier.isAsked);
     provider.setBanks(makeBanks(102));
     expect(await other.service.list.refresh()).toBeUndefined();
-    await eventually(() => countOf(slow) === 102);
+    await eventually(() => countIn(slow) === 102);
     clock.advance(4_990);
     const later = holdBack(provider, { body: makeBanks(103) });
     earlier.send();

@@ -4,15 +4,14 @@ import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { once } from 'node:events';
 import supertest from 'supertest';
-import type { Emulator } from '../../emulator/emulator.ts';
 import type { EnvironmentVariables } from '../../src/config/reader.ts';
 import { closeLater } from '../helpers/close-later.ts';
 import { makeBanks } from '../helpers/banks.ts';
-import { BANKS, UNUSABLE, emulate } from '../helpers/emulate.ts';
+import { BANKS, UNUSABLE } from '../helpers/emulate.ts';
 import { findFreePort, listenOn } from '../helpers/free-port.ts';
 import { startProcess } from '../helpers/process.ts';
-import { describeWithRedis, redisOfTest, type RedisServer } from '../helpers/redis-server.ts';
-import { createManualClock, type ManualClock } from '../helpers/manual-clock.ts';
+import { describeWithRedis, redisOfTest } from '../helpers/redis-server.ts';
+import { beginAnew, clock, countIn, provider, redis } from '../helpers/replicas.ts';
 import { createAuthority } from '../helpers/authority.ts';
 import { startTlsFront } from '../helpers/tls-front.ts';
 import {
@@ -28,9 +27,6 @@ import { temporaryFolder } from '../helpers/temporary-folder.ts';
 // Replicas that share a real Redis: what one brings to the others, and what each does while Redis
 // is bad.
 
-let redis: RedisServer;
-let provider: Emulator;
-let clock: ManualClock;
 let rigs: Rig[];
 
 const start = async (options: RigOptions = {}): Promise<Rig> => {
@@ -60,7 +56,6 @@ const count = async (rig: Rig): Promise<unknown> => {
   const { body } = await supertest(rig.url).get('/banks').expect(200);
   return Array.isArray(body) ? body.length : undefined;
 };
-const countIn = (rig: Rig): number | undefined => rig.service.list.status().cached?.count;
 const receivedAt = (rig: Rig): number | undefined =>
   rig.service.list.status().cached?.loadedAtWallMs;
 const refresh = (rig: Rig, query = '') =>
@@ -89,10 +84,8 @@ const becomes = async (what: string, isSo: () => Promise<boolean>): Promise<void
 const counted = async (section: string, name: string): Promise<number> =>
   Number(new RegExp(`${name}(\\d+)`).exec(await redis.command(`INFO ${section}`))?.[1]);
 describeWithRedis('replicas that share Redis', () => {
-  beforeEach(async () => {
-    redis = await redisOfTest();
-    provider = await emulate();
-    clock = createManualClock();
+  beginAnew();
+  beforeEach(() => {
     rigs = [];
   });
 

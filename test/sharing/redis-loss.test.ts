@@ -10,6 +10,7 @@ import {
   provider,
   clock,
   envOf,
+  optionsOf,
   start,
   countIn,
   snapshot,
@@ -72,7 +73,7 @@ describeWithRedis('with a real Redis', () => {
   ])('with a key, %s in a head that was written without it changes no order', async (_, number) => {
     provider.setBanks(makeBanks(100));
     const kept = { ...SIGNED, CACHE_SNAPSHOT_FILE: snapshot() };
-    const closed = await openRig({ provider, clock, storeClock: clock, env: envOf(kept) });
+    const closed = await openRig(optionsOf({ env: kept }));
     const other = await start({ env: SIGNED });
     await isSharedBy(closed, other);
     const names = await namesOfValues();
@@ -271,7 +272,7 @@ describeWithRedis('with a real Redis', () => {
   test('after a fail-over to older data the list that was loaded then stays, however many were lost', async () => {
     const kept = { CACHE_SNAPSHOT_FILE: snapshot() };
     provider.setBanks(makeBanks(100));
-    const one = await openRig({ provider, clock, storeClock: clock, env: envOf(kept) });
+    const one = await openRig(optionsOf({ env: kept }));
     await eventually(() => one.service.list.status().isShared === true);
     const values = ['head', 'list'];
     const names = await namesOfValues();
@@ -316,7 +317,7 @@ describeWithRedis('with a real Redis', () => {
     for (const value of values) await redis.command(`COPY ${names}:${value} older:${value}`);
     clock.advance(1_000);
     provider.setBanks(makeBanks(18));
-    const two = await openRig({ provider, clock, storeClock: clock, env: envOf() });
+    const two = await openRig(optionsOf());
     expect(await two.service.list.refresh()).toBeUndefined();
     await eventually(() => countIn(one) === 18);
     await two.close();
