@@ -71,7 +71,11 @@ export const noListIsWrittenOverOneThatItsWriterDidNotKnow: Check = function* (t
       // A first list is compared with the one that is there when it has come.
       const isFirst = !call.hadList;
       const fromMs = Math.min(before.call.askedAtMs, call.askedAtMs) - SECONDS;
-      if (!isFirst && !timeline.troubled(STORE, 'all', fromMs, atMs))
+      // Who cannot tell what Redis has made of its list keeps that list until it can.
+      const isShaken =
+        timeline.troubled(STORE, 'all', fromMs, atMs) ||
+        timeline.troubled(['sleep'], call.process.index, fromMs, atMs);
+      if (!isFirst && !isShaken)
         yield [
           atMs,
           call.process,

@@ -208,11 +208,29 @@ export const allTellTheSame: Check = function* (timeline) {
         );
         const fromMs = atMs - Math.max(forMs, theirsMs);
         // Where they could not share them, the failures began apart.
-        const isShaken = timeline.troubled(['clock', 'redis'], 'all', fromMs - SECOND, atMs);
+        const isShaken =
+          timeline.troubled(['clock', 'redis'], 'all', fromMs - SECOND, atMs) ||
+          hasRestored(timeline, process, fromMs - SETTLED_MS, atMs);
         if (Math.abs(forMs - theirsMs) > SETTLED_MS && !isShaken)
           yield [atMs, process, `tells failures for ${forMs} ms, ${other.name} for ${theirsMs} ms`];
       }
 };
+
+/**
+ * Whether a replica of this fleet has started in this time, perhaps with a fresh list from its
+ * snapshot: to that one earlier failures are over.
+ */
+const hasRestored = (
+  { hasSnapshot, processes }: Timeline,
+  { fields }: Process,
+  fromMs: number,
+  toMs: number,
+): boolean =>
+  hasSnapshot &&
+  processes.some(
+    ({ fields: theirs, startedAtMs }) =>
+      theirs === fields && startedAtMs > fromMs && startedAtMs < toMs,
+  );
 
 /**
  * Whether a list came soon after a Retry-After that would still hold. It ends that for whoever

@@ -130,6 +130,7 @@ export const theGuardHolds: Check = function* (timeline) {
             expiryMs(process, list, untilMs) >= untilMs &&
             (whereLoaded(timeline, list, step)?.untilMs ?? Infinity) >= sinceMs &&
             !timeline.isOverElsewhere(process, list, atMs) &&
+            !isLeftElsewhere(timeline, list, step) &&
             !isAcceptedAfter(timeline, list, step) &&
             !mayWinAnyway(timeline, list, step),
         );
@@ -228,6 +229,24 @@ const isBackTo = (timeline: Timeline, { process, after, atMs }: Step): boolean =
           held.untilMs >= timeline.rememberedSinceMs(process, deliveredAtMs) - 2 * SECOND,
       ),
   );
+
+/**
+ * Whether whoever loaded `after` has gone back meanwhile to a list from before `list`: then `list` is
+ * no measure any more.
+ */
+const isLeftElsewhere = (timeline: Timeline, list: BankList, step: Step): boolean =>
+  timeline.calls.some(({ list: loaded, process, deliveredAtMs }) => {
+    if (loaded !== step.after || process === step.process || deliveredAtMs > step.atMs)
+      return false;
+    const served = timeline.servingsOf(process).filter(({ fromMs }) => fromMs < deliveredAtMs);
+    const from = served.findIndex((serving) => serving.list === list);
+    return served
+      .slice(from + 1)
+      .some(
+        ({ list: after, fromMs: atMs }) =>
+          from >= 0 && after !== undefined && isBackTo(timeline, { process, after, atMs }),
+      );
+  });
 
 /** Whether an operator has accepted `after`, or one before it, since `list` was loaded. */
 const isAcceptedAfter = (
