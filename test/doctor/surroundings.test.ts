@@ -191,6 +191,8 @@ describeWithRedis('Redis', () => {
     expectFailure(await at(weak), 'redis', /sending a message fails \(NOPERM\)/, /allow it/);
     await allow('+@read +@write +@scripting +@pubsub +@connection +time');
     expect((await at(weak)).status).toBe(0);
+    const connections = await redis.command(`AUTH ${SECRET}\r\nCLIENT LIST`);
+    expect(connections).not.toContain('name=banks-bff');
   });
 
   test('from which no message arrives, as through some proxies, is a failure', async () => {

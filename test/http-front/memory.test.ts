@@ -50,6 +50,16 @@ test.each([
   await eventually(() => newest?.received().endsWith('late') === true);
 });
 
+test('beyond the bound a connection that sends stays, and one that has stopped gets the 503', async () => {
+  const { open, refusals } = await start(400_000);
+  const bytes = `GET /slow HTTP/1.1\r\nHost: a\r\n${LONG}`;
+  const [sending, stopped] = [await open(bytes), await open(bytes)];
+  sending.socket.write('X: y\r\n');
+  while (refusals.length === 0) await open(bytes);
+  await eventually(() => statusOf(stopped) === '503');
+  expect(statusOf(sending)).toBe('');
+});
+
 test.each([
   ['short', ''],
   ['of many headers', 'X: x\r\n'.repeat(98)],

@@ -327,6 +327,20 @@ test.each([
   },
 );
 
+test('the end of a wait makes room for that client, and not for another one', async () => {
+  await start();
+  const first = guess('wrong', '127.0.1.1');
+  await areWaiting(1);
+  rig.clock.advance(500);
+  for (let guesses = 0; guesses < 4; guesses += 1) guess('wrong', '127.0.1.2');
+  await areWaiting(4);
+  rig.clock.advance(500);
+  await eventually(() => first.status() === 401);
+  const fifth = guess('wrong', '127.0.1.2');
+  await eventually(() => fifth.socket.destroyed);
+  expect(fifth.status()).toBe(429);
+});
+
 test('a wrong token counts for the whole /64 of an IPv6 address, which one client has', async () => {
   await start();
   const ofOneClient = [

@@ -122,6 +122,13 @@ test.each([0, -1, '0', '-1', '', 'never', 'PT1H', true, {}])(
   },
 );
 
+test('an expires_in as text counts as a number', async () => {
+  answer = grantFor(String(LIFETIME_MS / 1_000));
+  await use();
+  expect(await isAsked(RENEW_AT_MS - 1)).toBe(false);
+  expect(await isAsked(1)).toBe(true);
+});
+
 test('one byte order mark before a grant is dropped; with two it is not JSON', async () => {
   const body = JSON.stringify({ access_token: 'token-1' });
   answer = (_req, res) => res.end(`\ufeff\ufeff${body}`);
