@@ -425,6 +425,7 @@ describeWithRedis('replicas that share Redis', () => {
       ),
       secretFiles: { PROVIDER_ACCESS_TOKEN_FILE: { contentSince: expect.any(String) } },
     });
+    expect(body.secretFiles).not.toHaveProperty('CACHE_REDIS_URL_FILE');
     // The file may be right.
     expect((await supertest(rig.managementUrl).get('/')).text).not.toContain(
       'cannot be used. Since',
