@@ -10,7 +10,6 @@ import {
   redis,
   provider,
   clock,
-  envOf,
   optionsOf,
   start,
   countIn,
@@ -27,7 +26,6 @@ import {
   nextLoad,
   openRig,
   plannedInMs,
-  startLoadedRig,
   startRig,
   stopAtOnce,
   type Rig,
@@ -406,15 +404,14 @@ describeWithRedis('with a real Redis', () => {
     const connection = await connectionToCut();
     // Its first look, after four of its start: it learns of the failure when the next load is due.
     connection.holdFrom('getrange', 5);
-    const two = await startRig({
-      provider,
-      clock,
-      storeClock: clock,
-      env: envOf({ CACHE_REDIS_URL: connection.url }),
-      random: () => 0,
-      // It stands still: nothing that is held back is given up.
-      ioClock: createManualClock(),
-    });
+    const two = await startRig(
+      optionsOf({
+        env: { CACHE_REDIS_URL: connection.url },
+        random: () => 0,
+        // It stands still: nothing that is held back is given up.
+        ioClock: createManualClock(),
+      }),
+    );
     await eventually(connection.isHolding);
     let answer: string | undefined;
     two.service.list.waitUntilServed().catch(({ kind }: LoadError) => (answer = kind));
@@ -705,8 +702,7 @@ describeWithRedis('with a real Redis', () => {
     async (status, body) => {
       const front = await connectionToCut();
       const answer = holdBack(provider, { status, body });
-      const env = envOf({ CACHE_REDIS_URL: front.url });
-      const rig = await startRig({ provider, clock, storeClock: clock, env });
+      const rig = await startRig(optionsOf({ env: { CACHE_REDIS_URL: front.url } }));
       const response = fetch(`${rig.url}/banks`);
       await eventually(answer.isAsked);
       front.hold();
@@ -723,7 +719,7 @@ describeWithRedis('with a real Redis', () => {
   test('a request waits for the load of a replica that hangs for half of its time only', async () => {
     await provider.behave('stall');
     // Its clock stands still.
-    await startRig({ provider, clock: createManualClock(), storeClock: clock, env: envOf() });
+    await startRig(optionsOf({ clock: createManualClock() }));
     await eventually(() => provider.listCalls() === 1);
     await provider.behave('healthy');
     const two = await startWithoutWaiting();
@@ -755,32 +751,21 @@ describeWithRedis('with a real Redis', () => {
 
   test('the load of a replica that stops is left to the others at once', async () => {
     await provider.behave('stall');
-    const env = envOf({ PROVIDER_TIMEOUT: '30s' });
+    const env = { PROVIDER_TIMEOUT: '30s' };
     // With a clock of its own, of which the end does not move that of the other one.
     const own = createManualClock();
-    const one = await openRig({ provider, clock: own, storeClock: clock, env });
+    const one = await openRig(optionsOf({ clock: own, env }));
     await eventually(() => provider.listCalls() === 1);
-    const two = await startRig({
-      provider,
-      clock,
-      storeClock: clock,
-      env,
-      ioClock: createManualClock(),
-    });
+    const two = await startRig(optionsOf({ env, ioClock: createManualClock() }));
     await stopAtOnce(one);
     await eventually(() => provider.listCalls() === 2);
     expect(two.service.list.status()).toMatchObject({ nextLoadInMs: 0, lastFailure: undefined });
   });
 
   test('the first list ends the right to load it, so that a replica that hangs delays no renewal', async () => {
-    const env = envOf({ CACHE_TTL: '2s', PROVIDER_TIMEOUT: '30s' });
+    const env = { CACHE_TTL: '2s', PROVIDER_TIMEOUT: '30s' };
     // Its clock stands still.
-    const hanging = await startLoadedRig({
-      provider,
-      clock: createManualClock(),
-      storeClock: clock,
-      env,
-    });
+    const hanging = await start({ env, clock: createManualClock() });
     await eventually(() => hanging.service.list.status().isShared === true);
     await start({ env });
     expect(provider.listCalls()).toBe(1);

@@ -10,7 +10,6 @@ import {
   redis,
   provider,
   clock,
-  envOf,
   optionsOf,
   start,
   countIn,
@@ -52,7 +51,7 @@ describeWithRedis('with a real Redis', () => {
     const env = { CACHE_TTL: '10m', CACHE_MAX_STALE: '1h' };
     const kept = { ...env, CACHE_SNAPSHOT_FILE: snapshot() };
     provider.setBanks(makeBanks(100));
-    const first = await openRig({ provider, clock, env: envOf(kept) });
+    const first = await openRig(optionsOf({ env: kept }));
     await eventually(() => countIn(first) === 100);
     await first.close();
     clock.skip(10 * HOUR);
@@ -131,7 +130,7 @@ describeWithRedis('with a real Redis', () => {
       CACHE_SNAPSHOT_FILE: snapshot(),
       CACHE_REDIS_URL: connection.url,
     };
-    const one = await openRig({ provider, clock, storeClock: clock, env: kept });
+    const one = await openRig(optionsOf({ env: kept }));
     await eventually(() => one.service.list.status().isShared === true);
     await one.close();
     clock.skip(50 * MINUTE);
@@ -146,7 +145,7 @@ describeWithRedis('with a real Redis', () => {
   test('a restored list that the clock took for expired is logged when Redis tells its age', async () => {
     const connection = await connectionToCut();
     const kept = { CACHE_SNAPSHOT_FILE: snapshot(), CACHE_REDIS_URL: connection.url };
-    const one = await openRig({ provider, clock, storeClock: clock, env: kept });
+    const one = await openRig(optionsOf({ env: kept }));
     await eventually(() => one.service.list.status().isShared === true);
     await one.close();
     connection.cut();
@@ -162,8 +161,7 @@ describeWithRedis('with a real Redis', () => {
   test('what came before a restored list is as old as Redis says, not a clock that was set right', async () => {
     const kept = { CACHE_SNAPSHOT_FILE: snapshot() };
     provider.setBanks(makeBanks(100));
-    const options = { clock: wrongBy(-300 * DAY), storeClock: clock, env: envOf(kept) };
-    const one = await openRig({ provider, ...options });
+    const one = await openRig(optionsOf({ clock: wrongBy(-300 * DAY), env: kept }));
     await eventually(() => one.service.list.status().isShared === true);
     provider.setBanks(makeBanks(85));
     expect(await one.service.list.refresh()).toBeUndefined();
@@ -192,7 +190,7 @@ describeWithRedis('with a real Redis', () => {
   test('a list that names a next page is reported as incomplete by who takes it from Redis or from a snapshot too', async () => {
     await provider.behave('paginated');
     const kept = { CACHE_SNAPSHOT_FILE: snapshot() };
-    const one = await openRig({ provider, clock, env: envOf(kept) });
+    const one = await openRig(optionsOf({ env: kept }));
     await eventually(() => one.service.list.status().isShared === true);
     const two = await start();
     await one.close();
@@ -213,7 +211,7 @@ describeWithRedis('with a real Redis', () => {
     provider.setBanks(makeBanks(100));
     const connection = await connectionToCut();
     const kept = { CACHE_SNAPSHOT_FILE: snapshot(), CACHE_REDIS_URL: connection.url };
-    const one = await openRig({ provider, clock, storeClock: clock, env: kept });
+    const one = await openRig(optionsOf({ env: kept }));
     await eventually(() => one.service.list.status().isShared === true);
     const two = await start();
     connection.cut();
@@ -244,7 +242,7 @@ describeWithRedis('with a real Redis', () => {
     const connection = await connectionToCut();
     const file = snapshot();
     const kept = { CACHE_SNAPSHOT_FILE: file, CACHE_REDIS_URL: connection.url };
-    const one = await openRig({ provider, clock, storeClock: clock, env: kept });
+    const one = await openRig(optionsOf({ env: kept }));
     await eventually(() => one.service.list.status().isShared === true);
     const two = await start();
     connection.cut();

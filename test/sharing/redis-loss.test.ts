@@ -9,7 +9,6 @@ import {
   redis,
   provider,
   clock,
-  envOf,
   optionsOf,
   start,
   countIn,
@@ -225,10 +224,13 @@ describeWithRedis('with a real Redis', () => {
     'after the loss of Redis and of all replicas an accepted list stays, though the %s one comes first',
     async (_which, order) => {
       provider.setBanks(makeBanks(100));
-      const kept = [{ CACHE_SNAPSHOT_FILE: snapshot() }, { CACHE_SNAPSHOT_FILE: snapshot() }];
+      const kept = [
+        { CACHE_SNAPSHOT_FILE: snapshot() },
+        { CACHE_SNAPSHOT_FILE: snapshot() },
+      ] as const;
       const [one, two] = [
-        await openRig({ provider, clock, storeClock: clock, env: envOf(kept[0]) }),
-        await openRig({ provider, clock, storeClock: clock, env: envOf(kept[1]) }),
+        await openRig(optionsOf({ env: kept[0] })),
+        await openRig(optionsOf({ env: kept[1] })),
       ];
       await eventually(() => countIn(one) === 100 && countIn(two) === 100);
       await one.close();
@@ -252,7 +254,7 @@ describeWithRedis('with a real Redis', () => {
   test('a snapshot outlives an older list of a Redis that was emptied and then fails over', async () => {
     provider.setBanks(makeBanks(100));
     const kept = { CACHE_SNAPSHOT_FILE: snapshot() };
-    const one = await openRig({ provider, clock, env: envOf(kept) });
+    const one = await openRig(optionsOf({ env: kept }));
     await eventually(() => one.service.list.status().isShared === true);
     const names = await namesOfValues();
     for (const value of ['head', 'list'])
@@ -393,8 +395,7 @@ describeWithRedis('with a real Redis', () => {
     const replaced = await connectionToCut();
     const file = join(temporaryFolder(), 'redis-url');
     writeFileSync(file, replaced.url);
-    const token = 'operator-token-for-tests';
-    const env = { CACHE_REDIS_URL: '', CACHE_REDIS_URL_FILE: file, MANAGEMENT_TOKEN: token };
+    const env = { CACHE_REDIS_URL: '', CACHE_REDIS_URL_FILE: file, MANAGEMENT_TOKEN };
     const one = await start({ ioClock, env });
     await eventually(() => one.service.list.status().isShared === true);
     replaced.hold();
@@ -403,7 +404,7 @@ describeWithRedis('with a real Redis', () => {
     writeFileSync(file, redis.url);
     const answer = fetch(`${one.managementUrl}/refresh`, {
       method: 'POST',
-      headers: { authorization: `Bearer ${token}` },
+      headers: { authorization: `Bearer ${MANAGEMENT_TOKEN}` },
     });
     // The deadlines of that operation, and of all that the replaced connection may still have.
     await eventually(() => ioClock.waits().filter((waitMs) => waitMs === 500).length === 2);
@@ -450,7 +451,7 @@ describeWithRedis('with a real Redis', () => {
   test('a list restored from a snapshot is written over a damaged one in Redis', async () => {
     provider.setBanks(makeBanks(40));
     const kept = { CACHE_SNAPSHOT_FILE: snapshot() };
-    const one = await openRig({ provider, clock, env: envOf(kept) });
+    const one = await openRig(optionsOf({ env: kept }));
     await eventually(() => one.service.list.status().isShared === true);
     await one.close();
     await redis.command(`SETRANGE ${await namesOfValues()}:list 200 spoilt`);
@@ -462,7 +463,7 @@ describeWithRedis('with a real Redis', () => {
   });
 
   test('a damaged list that nobody has is loaded anew', async () => {
-    const one = await openRig({ provider, clock, env: envOf() });
+    const one = await openRig(optionsOf());
     await eventually(() => one.service.list.status().isShared === true);
     await one.close();
     await redis.command(`SETRANGE ${await namesOfValues()}:list 200 spoilt`);
