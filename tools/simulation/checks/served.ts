@@ -240,11 +240,11 @@ const isLeftElsewhere = (timeline: Timeline, list: BankList, step: Step): boolea
       return false;
     const served = timeline.servingsOf(process).filter(({ fromMs }) => fromMs < deliveredAtMs);
     const from = served.findIndex((serving) => serving.list === list);
+    if (from === -1) return false;
     return served
       .slice(from + 1)
       .some(
-        ({ list: after, fromMs: atMs }) =>
-          from >= 0 && after !== undefined && isBackTo(timeline, { process, after, atMs }),
+        ({ list: after, fromMs: atMs }) => after && isBackTo(timeline, { process, after, atMs }),
       );
   });
 
