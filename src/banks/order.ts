@@ -144,16 +144,31 @@ export const chooseList = <L extends OrderedList>(
 ): Choice => {
   // Nobody has written since ours was loaded.
   if (isSuccessor(ours, theirs)) return 'ours';
-  if (ours.isUnconfirmed) return isAfter(ours.storeVersion, originOf(theirs)) ? 'ours' : 'theirs';
+  if (ours.isUnconfirmed) {
+    if (isAfter(ours.storeVersion, originOf(theirs))) return 'ours';
+    // The other replicas serve theirs: an older list is none to compare it with. A decision that
+    // theirs does not know may have been lost, or may never have come to the store.
+    if (!isYounger(ours, theirs) || !isKnownTo(theirs, ours.decisions[0])) return 'theirs';
+  }
   const later = laterDecision(ours.decisions, theirs.decisions);
   if (later) return later;
   if (wasStored(ours) && isAfter(theirs.storeVersion, ours.storeVersion)) return 'theirs';
   // The lists have no order: the store was unreachable, or has lost lists.
   const refusesOurs = refuses(ours, theirs);
   if (refusesOurs !== refuses(theirs, ours)) return refusesOurs ? 'theirs' : 'ours';
-  if (ours.isAgeUnknown !== theirs.isAgeUnknown) return ours.isAgeUnknown ? 'theirs' : 'ours';
-  return ours.loadedAtMs > theirs.loadedAtMs ? 'ours' : 'theirs';
+  return isYounger(ours, theirs) ? 'ours' : 'theirs';
 };
+
+/** A list of unknown age counts as the older one. */
+const isYounger = (some: OrderedList, other: OrderedList): boolean =>
+  some.isAgeUnknown === other.isAgeUnknown
+    ? some.loadedAtMs > other.loadedAtMs
+    : other.isAgeUnknown;
+
+const isKnownTo = (
+  { decisions }: OrderedList,
+  decision: OrderedList['decisions'][number] | undefined,
+): boolean => decision === undefined || decisions.some(({ id }) => id === decision.id);
 
 /** Whose last decision came later; undefined where both have the same one, or none. */
 const laterDecision = (
