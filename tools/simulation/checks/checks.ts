@@ -61,6 +61,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
   'A list is refused for a reason': operators.aRefusalHasAReason,
   'An acceptance is logged by every replica that takes the list': operators.anAcceptanceIsLogged,
   'Changes of the list are logged': operators.changesAreLogged,
+  'The last large change is told': operators.theLastLargeChangeIsTold,
   'Last-Modified is when the content came, and goes on': operators.lastModifiedGoesOn,
   'A store that fails is reported': operators.aFailingStoreIsReported,
   'A store fails, and works again, when it does': operators.storesWork,

@@ -418,18 +418,57 @@ export const anAcceptanceIsLogged: Check = function* (timeline) {
 const entriesOf = (list: BankList): string[] =>
   JSON.parse(list.json).map((each: unknown) => JSON.stringify(each));
 
+const changesBetween = (previous: BankList, list: BankList) => {
+  const [before, after] = [entriesOf(previous), entriesOf(list)];
+  const added = after.filter((entry) => !before.includes(entry)).length;
+  const removed = before.filter((entry) => !after.includes(entry)).length;
+  const isLarge = Math.max(removed, after.length - before.length) * 5 > before.length;
+  return { added, removed, isLarge, count: after.length };
+};
+
 export const changesAreLogged: Check = function* (timeline) {
   for (const { process, atMs, event, list, previous, lines } of timeline.reports) {
     if (event.type !== 'list-renewed' || !list || !previous) continue;
-    const [before, after] = [entriesOf(previous), entriesOf(list)];
-    const added = after.filter((entry) => !before.includes(entry)).length;
-    const removed = before.filter((entry) => !after.includes(entry)).length;
-    const isLarge = Math.max(removed, after.length - before.length) * 5 > before.length;
+    const { added, removed, isLarge, count } = changesBetween(previous, list);
     const msg = isLarge ? 'list: changed by more than GUARD_MAX_SHRINK' : 'list: changed';
     const line = lines.find((each) => String(each['msg']).startsWith('list: changed'));
     const told = line ? [line['msg'], line['added'], line['removed'], line['count']].join() : '';
-    const found = added + removed > 0 ? [msg, added, removed, after.length].join() : '';
+    const found = added + removed > 0 ? [msg, added, removed, count].join() : '';
     if (told !== found) yield [atMs, process, `logs "${told}", not "${found}"`];
+  }
+};
+
+/** From when a list is compared until it is reported: it is compressed, and written to Redis. */
+const REPORTED_MS = 5 * SECOND;
+
+export const theLastLargeChangeIsTold: Check = function* (timeline) {
+  for (const process of timeline.processes) {
+    const changes = timeline
+      .reportsOf(process)
+      .filter(
+        ({ event: { type }, list, previous }) =>
+          (type === 'list-renewed' || type === 'list-restored') &&
+          list &&
+          previous &&
+          changesBetween(previous, list).isLarge,
+      );
+    for (const { atMs, status } of timeline.readings.filter((each) => each.process === process)) {
+      if (!status.cached) continue;
+      const toldMs = status.cached.largeChange?.atMs ?? -Infinity;
+      const isOf = (change: Report | undefined): boolean => {
+        if (!change) return toldMs === -Infinity;
+        const lateMs = change.wallMs - toldMs;
+        const fromMs = change.atMs - REPORTED_MS;
+        const isShaken = timeline.troubled(['clock', 'sleep'], process.index, fromMs, change.atMs);
+        return (lateMs >= 0 && lateMs < REPORTED_MS) || (isShaken && toldMs > -Infinity);
+      };
+      const last = changes.findLast((change) => change.atMs < atMs);
+      const next = changes.filter(
+        (change) => change.atMs >= atMs && change.atMs < atMs + REPORTED_MS,
+      );
+      if (!isOf(last) && !next.some(isOf))
+        yield [atMs, process, `tells a large change at ${toldMs}, not ${last?.wallMs}`];
+    }
   }
 };
 
