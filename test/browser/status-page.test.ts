@@ -111,6 +111,25 @@ describeInBrowser('the status page', () => {
     expect(await colours()).toEqual([sign, renewal]);
   });
 
+  test('an instance that does not answer for 5 s has no contact', async () => {
+    await start();
+    await open();
+    // Playwright's clock does not move this.
+    await stage.page.addInitScript(`AbortSignal.timeout = (ms) => {
+      const controller = new AbortController();
+      setTimeout(() => controller.abort(), ms);
+      return controller.signal;
+    }`);
+    await holdTime();
+    await stage.page.route('**/*', () => undefined);
+    await stage.page.clock.runFor(6_000);
+    const headline = stage.page.locator('#headline');
+    expect(await headline.innerText()).toBe('Users get the current list.');
+    await stage.page.clock.runFor(6_000);
+    await headline.filter({ hasText: 'No contact with this instance.' }).waitFor();
+    await stage.page.unrouteAll({ behavior: 'ignoreErrors' });
+  });
+
   test('the command that accepts a list works when pasted, and does nothing if the token is not set', async () => {
     await start({ env: { MANAGEMENT_TOKEN: 'a-management-token' } });
     await meet('shrunk');

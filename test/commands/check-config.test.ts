@@ -104,7 +104,7 @@ test('no secret is printed, in whatever variable it is', async () => {
   for (const name of Object.keys(env)) expect([name, row(name)]).toEqual([name, 'environment set']);
 });
 
-test('of the address of the token endpoint, the query is not printed', async () => {
+test('of the address of the token endpoint, the query is not printed, nor anything if it is not valid', async () => {
   const directory = emptyDirectory();
   writeFileSync(
     join(directory, '.env'),
@@ -113,6 +113,8 @@ test('of the address of the token endpoint, the query is not printed', async () 
   const { text, row } = await checkConfig({ PROVIDER_ENVIRONMENT: 'sandbox' }, directory);
   expect(row('PROVIDER_TOKEN_URL')).toBe('.env https://login.example/token?[redacted]');
   expect(text).not.toContain('  PROVIDER_TOKEN_URL: ');
+  const wrong = { PROVIDER_TOKEN_URL: 'https://user:hidden@login.example/token?key=hidden' };
+  expect((await checkConfig(wrong)).row('PROVIDER_TOKEN_URL')).toBe('environment see below');
 });
 
 test('a value cannot write escape sequences to the terminal', async () => {

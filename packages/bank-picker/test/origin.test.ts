@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import type { Route } from 'playwright-core';
 import { describeInBrowser } from '../../../test/helpers/browser.ts';
 import { createStage } from '../../../test/helpers/stage.ts';
-import { waitUntil } from '../../../test/helpers/wait-until.ts';
+import { eventually, waitUntil } from '../../../test/helpers/wait-until.ts';
 
 const TOKEN = 'emulator-access-token';
 describeInBrowser('the bank picker, on another origin than the service', () => {
@@ -273,7 +273,7 @@ describeInBrowser('the bank picker, on another origin than the service', () => {
     expect((await nowMs()) - startedAtMs).toBeLessThan(5_000);
   });
 
-  test('what is typed while a request waits is looked for afterwards, also after a failure and a click', async () => {
+  test('what is typed while a request waits is looked for afterwards, also after two failures and a click', async () => {
     let answer: ServerResponse | undefined;
     await stage.start({
       before: (emulator) => emulator.respondWith((_req, res) => (answer = res)),
@@ -285,8 +285,12 @@ describeInBrowser('the bank picker, on another origin than the service', () => {
     answer?.writeHead(503).end();
     await stage.settled('failed');
     expect(await stage.box().inputValue()).toBe('');
+    const retry = stage.page.getByRole('button', { name: 'Tentar novamente' });
+    await stage.ask(`void picker.addEventListener('error', () => (globalThis.failsAgain = true))`);
+    await retry.press('Enter');
+    await eventually(() => stage.ask<boolean>('globalThis.failsAgain === true'));
     await stage.repair();
-    await stage.page.getByRole('button', { name: 'Tentar novamente' }).press('Enter');
+    await retry.press('Enter');
     await stage.settled('loaded');
     expect(await stage.box().inputValue()).toBe('itau');
     expect(await stage.ask('picker.shadowRoot.activeElement.id')).toBe('input');
