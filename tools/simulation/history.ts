@@ -77,6 +77,8 @@ export interface Visit {
   /** The list's age as the browser reads it. */
   ageMs?: number;
   failure?: LoadErrorKind;
+  /** After a failure: when the browser may ask again, as it reads in Retry-After. */
+  retryInMs?: number;
 }
 
 /** What /healthz, the metrics and the status page are made of, at a moment. */

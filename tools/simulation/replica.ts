@@ -343,6 +343,7 @@ export const visit = async (surroundings: Surroundings, life: Life): Promise<voi
     found.ageMs = process.ttlMs - freshForMs;
   } catch (error) {
     found.failure = kindOf(error);
+    found.retryInMs = core.list.retryInMs();
   }
   found.endedAtMs = world.nowMs();
 };

@@ -22,6 +22,8 @@ const CHECKS: Readonly<Record<string, Check>> = {
   'The snapshot file has the list that is served': served.theSnapshotHasTheList,
   'After a restart what was saved is served': served.aRestartServesWhatWasSaved,
   'A wall clock that is corrected takes no list away': served.aCorrectedClockTakesNoListAway,
+  'After a restart the age is true, whatever clocks there were before':
+    served.aCorrectedClockChangesNoAge,
   'While the provider is healthy, nothing older than CACHE_TTL plus one fetch is served':
     freshness.whatIsServedIsFresh,
   'While the provider is healthy, there is a list': freshness.aListIsThereWhenTheProviderIs,
@@ -29,6 +31,8 @@ const CHECKS: Readonly<Record<string, Check>> = {
   'Who comes without a list during a load waits for it': freshness.whoComesDuringALoadWaitsForIt,
   'Requests without a list get the failure of the fleet at once':
     freshness.aKnownFailureIsAnsweredAtOnce,
+  'A browser without a list is told to come back within a minute':
+    freshness.browsersAreToldToComeBackInTime,
   'A failure is one of the provider': freshness.failuresAreThoseOfTheProvider,
   'One call at a time': calls.oneCallAtATime,
   'Without a list nobody waits for all of a load of another replica':
@@ -49,6 +53,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
   'A list is written only over the one that its writer knew':
     fleet.noListIsWrittenOverOneThatItsWriterDidNotKnow,
   'A refresh is answered': fleet.aRefreshIsAnswered,
+  'A refresh takes the time of one load': fleet.aRefreshTakesTheTimeOfOneLoad,
   'The state of the list is that of its age': operators.theStateIsThatOfTheAge,
   'The time of the last success is right': operators.theLastSuccessIsTold,
   'The list is described as it is': operators.theContentIsDescribed,

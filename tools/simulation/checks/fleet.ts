@@ -1,10 +1,11 @@
 import { OVERRIDABLE } from '../../../src/banks/guard/guard.ts';
 import { FIELDS } from '../bank-lists.ts';
-import type { Process } from '../history.ts';
+import type { Call, Process } from '../history.ts';
 import {
   lastAskedMs,
   lifeMs,
   nameOf,
+  placeOf,
   SECOND,
   MINUTE,
   STORE,
@@ -134,6 +135,27 @@ export const aRefreshIsAnswered: Check = function* (timeline) {
     );
     if (!isTrue && process.endedAtMs > endedAtMs && answer !== 'timeout')
       yield [endedAtMs, process, `answers ${answer} to a refresh`];
+  }
+};
+
+/** However often other replicas overtake it. */
+export const aRefreshTakesTheTimeOfOneLoad: Check = function* (timeline) {
+  for (const process of timeline.processes) {
+    const answered = timeline.refreshes.filter((refresh) => refresh.process === process);
+    let first: Call | undefined;
+    for (const call of timeline.callsOf(process).filter(({ isForced }) => isForced)) {
+      const { askedAtMs } = call;
+      const startedAtMs = first?.askedAtMs ?? Infinity;
+      const isAnother = answered.some(
+        ({ endedAtMs = Infinity }) => endedAtMs >= startedAtMs && endedAtMs <= askedAtMs,
+      );
+      if (!first || isAnother) first = call;
+      const tookMs = askedAtMs - first.askedAtMs;
+      const isShaken = timeline.troubled(['sleep'], process.index, first.askedAtMs, askedAtMs);
+      // A load of the replica itself may have been under way first.
+      if (tookMs > 2 * process.timeoutMs && !isShaken)
+        yield [askedAtMs, process, `calls for an operator ${tookMs} ms after ${placeOf(first)}`];
+    }
   }
 };
 

@@ -3,9 +3,11 @@ import { endOf } from './calls.ts';
 import {
   HOUR,
   lastAskedMs,
+  MINUTE,
   nameOf,
   placeOf,
   SECOND,
+  SETTLED_MS,
   STORE,
   type Check,
   type Timeline,
@@ -134,6 +136,23 @@ export const aKnownFailureIsAnsweredAtOnce: Check = function* (timeline) {
       last && timeline.isConnected(last.process, toldMs ?? 0, last.endedAtMs + SECOND);
     if (!isLoading && wasTold && last.failure && atMs - last.endedAtMs < 60 * SECOND)
       yield [atMs, process, `answers only after ${endedAtMs - atMs} ms what is known: ${failure}`];
+  }
+};
+
+/** The longest back-off, and the longest Retry-After that is obeyed without a list: README. */
+const LONGEST_WAIT_MS = MINUTE;
+
+export const browsersAreToldToComeBackInTime: Check = function* (timeline) {
+  for (const { process, endedAtMs: atMs, retryInMs } of timeline.visits) {
+    if (atMs === undefined || retryInMs === undefined || process.endedAtMs <= atMs) continue;
+    const calls = timeline.calls.filter(
+      (call) => call.process.fields === process.fields && call.askedAtMs <= atMs,
+    );
+    const lastMs = Math.max(...calls.map((call) => endOf(timeline, call)));
+    const lateMs = retryInMs - Math.max(0, lastMs + LONGEST_WAIT_MS - atMs);
+    const isShaken = timeline.troubled(['sleep'], 'all', lastMs - SETTLED_MS, atMs);
+    if (lastMs <= atMs && lateMs > SECOND && !isShaken)
+      yield [atMs, process, `tells a browser to wait ${lateMs} ms too long`];
   }
 };
 

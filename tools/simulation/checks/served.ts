@@ -316,10 +316,10 @@ const startErrorMs = ({ startedWallMs, startedAtMs }: Process): number =>
 const endErrorMs = ({ endedWallMs, endedAtMs }: Process): number => endedWallMs - endedAtMs;
 
 /**
- * A process whose clock is as it was when the list was saved, or behind that, has the list, whatever
- * clocks there were in between.
+ * Processes that start with what the one before has saved and loaded itself, and whose clock is as
+ * it was when that was saved, whatever clocks there were in between.
  */
-export const aCorrectedClockTakesNoListAway: Check = function* (timeline) {
+function* restartsWithAKnownClock(timeline: Timeline): Iterable<Restart> {
   if (!timeline.hasSnapshot || timeline.hasRedis) return;
   for (const process of timeline.processes) {
     const { index, startedAtMs, readyAtMs } = process;
@@ -337,12 +337,36 @@ export const aCorrectedClockTakesNoListAway: Check = function* (timeline) {
       !timeline.troubled(['clock'], index, fromMs, untilMs);
     if (!isClockKept(last.endedAtMs - SAVED_MS, last.endedAtMs - 1)) continue;
     if (!isClockKept(startedAtMs, readyAtMs)) continue;
-    if (endErrorMs(last) < startErrorMs(process) - SECOND) continue;
     if (timeline.troubled(['disk', 'sleep'], index, saved.fromMs - SECOND, readyAtMs)) continue;
     const askedAtMs = timeline.askedMsOf(last, list, readyAtMs);
     if (askedAtMs + lifeMs(process) < readyAtMs + 5 * SECOND) continue;
-    if (!timeline.listAt(process, readyAtMs))
-      yield [readyAtMs, process, `has saved ${nameOf(list)}, and has nothing to serve`];
+    yield { process, list, aheadMs: startErrorMs(process) - endErrorMs(last) };
+  }
+}
+
+interface Restart {
+  readonly process: Process;
+  /** What was saved. */
+  readonly list: BankList;
+  /** By how much its clock is ahead of the one that the list was saved by. */
+  readonly aheadMs: number;
+}
+
+export const aCorrectedClockTakesNoListAway: Check = function* (timeline) {
+  for (const { process, list, aheadMs } of restartsWithAKnownClock(timeline))
+    if (aheadMs <= SECOND && !timeline.listAt(process, process.readyAtMs))
+      yield [process.readyAtMs, process, `has saved ${nameOf(list)}, and has nothing to serve`];
+};
+
+export const aCorrectedClockChangesNoAge: Check = function* (timeline) {
+  if (!timeline.everyAnswerDiffers) return;
+  for (const { process, list, aheadMs } of restartsWithAKnownClock(timeline)) {
+    if (Math.abs(aheadMs) > SECOND) continue;
+    const visit = timeline.visits.find((each) => each.process === process);
+    if (visit?.ageMs === undefined || visit.list !== list) continue;
+    const wrongMs = visit.ageMs - (visit.atMs - lastAskedMs(list, visit.atMs));
+    if (Math.abs(wrongMs) > process.timeoutMs + 2 * SECOND)
+      yield [visit.atMs, process, `says an age that is wrong by ${wrongMs} ms`];
   }
 };
 
