@@ -223,8 +223,12 @@ export const retryAfterIsObeyed: Check = function* (timeline) {
             ? Math.max(Math.min(process.ttlMs, call.process.ttlMs), HOUR)
             : MINUTE;
         const untilMs = endedAtMs + Math.min(retryAfterMs, limitMs);
+        // By a wrong clock, a restored list may seem to have been asked for after it.
+        const cached = timeline.listAt(call.process, call.askedAtMs);
+        const isAgeKnown = !cached || timeline.isAgeKnown(call.process, cached, call.askedAtMs);
         if (
           isKnown &&
+          isAgeKnown &&
           !call.isForced &&
           call.askedAtMs > endedAtMs &&
           call.askedAtMs < untilMs - SECOND
