@@ -12,7 +12,12 @@ import { createRequestLog } from './request-log.ts';
 import { createHttpFront, LIMITS, type HttpFront } from '../http-front/index.ts';
 import type { Redaction } from '../secrets/redaction.ts';
 import type { SecretFileState } from '../secrets/file-states.ts';
-import type { ConnectionClosedEvent, RequestEvent, StoreState } from '../telemetry/events.ts';
+import type {
+  ConnectionClosedEvent,
+  RequestEvent,
+  RequestRefusedEvent,
+  StoreState,
+} from '../telemetry/events.ts';
 
 // Composes the public port: the headers of every response, the hot path for ordinary requests, and
 // the Express application for the others.
@@ -30,7 +35,7 @@ interface PublicServerOptions {
   /** Where `logger` writes what it has redacted. */
   readonly logDestination: DestinationStream;
   readonly redact: Redaction['redact'];
-  readonly emit: (event: RequestEvent | ConnectionClosedEvent) => void;
+  readonly emit: (event: RequestEvent | RequestRefusedEvent | ConnectionClosedEvent) => void;
 }
 
 export const createPublicServer = (config: Config, options: PublicServerOptions): HttpFront => {
@@ -53,8 +58,12 @@ export const createPublicServer = (config: Config, options: PublicServerOptions)
     clock,
   });
   const banks = { list, chooseResponse, requestLog };
+  const respondToRefused = createRespondToRefused(commonHeaders(undefined), logger);
   return createHttpFront({
-    respondToRefused: createRespondToRefused(commonHeaders(undefined), logger),
+    respondToRefused: (code, pending) => {
+      emit({ type: 'request-refused', code });
+      return respondToRefused(code, pending);
+    },
     clock,
     clientOf: createClientOf(config.trustProxy),
     onClosed: (reason) => emit({ type: 'connection-closed', reason }),

@@ -15,6 +15,7 @@ export type ServiceEvent =
   | ProviderEvent
   | SecretFileEvent
   | RequestEvent
+  | RequestRefusedEvent
   | ConnectionClosedEvent
   | ManagementRefusedEvent;
 
@@ -30,6 +31,26 @@ export const MANAGEMENT_REFUSALS = [
   'no_token',
   'wrong_token',
   'too_many_attempts',
+] as const;
+
+/**
+ * A request to the public port was refused before anything could handle it, or was given up: it was
+ * broken, too large, too slow, or had to give up its memory.
+ */
+export interface RequestRefusedEvent {
+  readonly type: 'request-refused';
+  readonly code: (typeof REQUEST_REFUSALS)[number];
+}
+
+/** The codes of the responses. */
+export const REQUEST_REFUSALS = [
+  'bad_request',
+  'uri_too_long',
+  'headers_too_large',
+  'request_timeout',
+  'method_not_allowed',
+  'overloaded',
+  'expectation_failed',
 ] as const;
 
 /** A connection to the public port was closed without a response, to make room for others. */

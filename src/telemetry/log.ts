@@ -127,6 +127,7 @@ export const createEventLog = (logger: Logger, fieldsAreChosen: boolean): EventL
       case 'list-version-set':
       case 'provider-called':
       case 'request-finished':
+      case 'request-refused':
       case 'management-refused':
       case 'connection-closed':
         // The load that made the call is logged, and each request has a line of its own. Closed

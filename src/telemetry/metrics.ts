@@ -11,6 +11,7 @@ import type { StoreName } from '../sharing/store-report.ts';
 import {
   CONNECTION_CLOSED_REASONS,
   MANAGEMENT_REFUSALS,
+  REQUEST_REFUSALS,
   type RequestEvent,
   type ServiceEvent,
   type StoreState,
@@ -71,6 +72,8 @@ export const createMetrics = (config: Config, options: MetricsOptions) => {
         tallies.banks_token_renewals_total.count('failed');
       else if (event.type === 'store-failed')
         tallies.banks_store_failures_total.count(STORE_LABELS[event.store]);
+      else if (event.type === 'request-refused')
+        tallies.banks_http_refusals_total.count(event.code);
       else if (event.type === 'connection-closed')
         tallies.banks_connections_closed_total.count(event.reason);
       else if (event.type === 'management-refused')
@@ -234,6 +237,11 @@ const createTallies = ({ stores, lostLogLines }: MetricsOptions) => ({
     'Requests to the public port, by what handled them: the hot path, or node:http and Express',
     'answered_by',
     ['hot_path', 'node_http'],
+  ),
+  banks_http_refusals_total: createCounter(
+    'Requests to the public port that were refused before anything handled them, or given up, by the code of the response',
+    'code',
+    REQUEST_REFUSALS,
   ),
   banks_connections_closed_total: createCounter(
     'Connections to the public port that were closed unanswered to make room for others, by reason: address_limit, idle or over_capacity',

@@ -5,7 +5,7 @@ import supertest from 'supertest';
 import { makeBanks } from '../helpers/banks.ts';
 import { BANKS } from '../helpers/emulate.ts';
 import { describeWithPromtool, promtool } from '../helpers/promtool.ts';
-import { openRaw } from '../helpers/raw-http.ts';
+import { openRaw, sendRaw } from '../helpers/raw-http.ts';
 import {
   clientCredentialsEnv,
   nextLoad,
@@ -59,6 +59,23 @@ test('connections that are closed without a response are counted, and not logged
   await eventually(() => socket.destroyed);
   expect([await closed('address_limit'), await closed('idle')]).toEqual([1, 0]);
   expect(rig.messages()).toEqual(['listening']);
+});
+
+test('requests that are refused before anything handles them are counted by their code', async () => {
+  rig = await startRig();
+  const count = async (bytes: string): Promise<unknown> => {
+    const [answer] = await sendRaw(rig.url, bytes);
+    const { code } = JSON.parse(answer?.body ?? '');
+    return [code, (await samples())[`banks_http_refusals_total{code="${code}"}`]];
+  };
+  const get = (path: string, ...headers: string[]): string =>
+    [`GET ${path} HTTP/1.1`, 'Host: a', ...headers, '\r\n'].join('\r\n');
+  expect(await count('no request\r\n\r\n')).toEqual(['bad_request', 1]);
+  expect(await count('no request\r\n\r\n')).toEqual(['bad_request', 2]);
+  expect(await count('CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n')).toEqual(['method_not_allowed', 1]);
+  expect(await count(get('/', `A: ${'a'.repeat(20_000)}`))).toEqual(['headers_too_large', 1]);
+  // What the application answers is no such request.
+  expect(await count(get('/missing'))).toEqual(['not_found', undefined]);
 });
 
 test('the list is exposed as it is at the moment of the scrape', async () => {
