@@ -1,4 +1,5 @@
 import type { ListContent } from '../reading/list-reader.ts';
+import type { BestRates } from './memory.ts';
 import {
   countFilled,
   JSON_TYPES,
@@ -13,14 +14,24 @@ import { isMoreThanShare, percent } from '../share.ts';
 
 export type ProfiledList = Pick<ListContent, 'count' | 'profile'>;
 
+export interface Drift {
+  readonly field: string;
+  /** The shares before and now, for people. */
+  readonly description: string;
+}
+
 /**
  * The published fields of which `next` lost more than `maxDrift` (0 to 1). The drift of a field is
  * the sum, over the JSON types, of how much smaller the share of the entries with such a value is:
  * a field that is filled as often as before, but with numbers instead of strings, has drifted by
  * 100 %. Each is described by its shares before and now, for people; never by a value.
  */
-export const findDrift = (cached: ProfiledList, next: ProfiledList, maxDrift: number) => {
-  const drifts: { readonly field: string; readonly description: string }[] = [];
+export const findDrift = (
+  cached: ProfiledList,
+  next: ProfiledList,
+  maxDrift: number,
+): readonly Drift[] => {
+  const drifts: Drift[] = [];
   for (const [field, filledBefore] of cached.profile) {
     // Names that the provider chooses are collected up to a bound: beyond it, nothing is known of
     // this one.
@@ -35,6 +46,45 @@ export const findDrift = (cached: ProfiledList, next: ProfiledList, maxDrift: nu
   }
   return drifts;
 };
+
+/**
+ * The same in comparison with the best of several lists. Each JSON type counts by itself: the
+ * greatest shares of two of them may be those of two lists, and be more than all entries together.
+ * @param names the fields that the cached list has
+ */
+export const findSlowDrift = (
+  names: readonly string[],
+  best: ReadonlyMap<string, BestRates>,
+  next: ProfiledList,
+  maxDrift: number,
+): readonly Drift[] => {
+  const drifts: Drift[] = [];
+  for (const field of names) {
+    const rates = best.get(field);
+    if (!rates || (!next.profile.has(field) && next.profile.size >= MAX_FIELD_NAMES)) continue;
+    const now = next.profile.get(field) ?? UNFILLED;
+    const isDrift = (before: number, filledNow: number): boolean =>
+      isMoreThanShare(before * next.count - filledNow * ENTRIES, ENTRIES * next.count, maxDrift);
+    const describe = (before: number, filledNow: number): string =>
+      `in ${percent(before, ENTRIES)} of entries before, ${percent(filledNow, next.count)} now`;
+    const filled = toEntries(rates.filled);
+    const type = JSON_TYPES.find((each) =>
+      isDrift(toEntries(rates.byType[each]), now.filled[each]),
+    );
+    if (isDrift(filled, countFilled(now)))
+      drifts.push({ field, description: `filled ${describe(filled, countFilled(now))}` });
+    else if (type)
+      drifts.push({
+        field,
+        description: `${type} ${describe(toEntries(rates.byType[type]), now.filled[type])}`,
+      });
+  }
+  return drifts;
+};
+
+/** Whole numbers, so that shares are compared exactly; rounded in favour of the new list. */
+const ENTRIES = 10_000;
+const toEntries = (share: number): number => Math.floor(share * ENTRIES);
 
 /** How much smaller the share of the filled entries is, times both counts: a whole number. */
 const lostValues = ([before, countBefore]: Side, [now, countNow]: Side): number =>

@@ -2,11 +2,10 @@ import { nearestName } from '../../nearest-name.ts';
 import { LoadError } from '../load-error.ts';
 import { countRejected, type FieldRule } from '../reading/entry.ts';
 import type { ReadList } from '../reading/list-reader.ts';
-import { JSON_TYPES, newField, type FieldProfile } from '../reading/profile.ts';
 import { isMoreThanShare } from '../share.ts';
-import { findDrift, type ProfiledList } from './drift.ts';
+import { findDrift, findSlowDrift, type ProfiledList } from './drift.ts';
 import { showableNames, showName } from '../field-names.ts';
-import type { FillRates } from './memory.ts';
+import type { BestRates } from './memory.ts';
 
 // May a loaded list replace the cached one? Pure: counts in, and a LoadError out if the list is too
 // suspicious.
@@ -46,7 +45,7 @@ export interface Precedent {
   /** The entries of the largest list of the window, the cached one included. */
   readonly largestCount: number;
   /** How well each published field was filled in the lists of the window. */
-  readonly bestFilled: ReadonlyMap<string, FillRates>;
+  readonly bestFilled: ReadonlyMap<string, BestRates>;
   /** How long the guard remembers, in milliseconds. */
   readonly windowMs: number;
 }
@@ -175,7 +174,9 @@ const findDrifted = (
 ): LoadError | undefined => {
   const sudden = findDrift(cached, list, maxDrift);
   const drifts =
-    sudden.length > 0 ? sudden : findDrift(toProfile(bestFilled, cached), list, maxDrift);
+    sudden.length > 0
+      ? sudden
+      : findSlowDrift([...cached.profile.keys()], bestFilled, list, maxDrift);
   if (drifts.length === 0) return undefined;
   const described = drifts
     .slice(0, MAX_DESCRIBED_FIELDS)
@@ -185,20 +186,4 @@ const findDrifted = (
   return new LoadError('drifted', `published fields changed: ${message}`, {
     fields: drifts.map(({ field }) => showName(field)),
   });
-};
-
-/** Whole numbers, so that shares are compared exactly; rounded in favour of the new list. */
-const ENTRIES = 10_000;
-
-/** A list of which the fields of `cached` are filled as well as they were at best. */
-const toProfile = (best: Precedent['bestFilled'], cached: ProfiledList): ProfiledList => {
-  const profile = new Map<string, FieldProfile>();
-  for (const name of cached.profile.keys()) {
-    const rates = best.get(name);
-    if (!rates) continue;
-    const field = newField();
-    for (const type of JSON_TYPES) field.filled[type] = Math.floor(rates[type] * ENTRIES);
-    profile.set(name, field);
-  }
-  return { count: ENTRIES, profile };
 };

@@ -69,14 +69,42 @@ export const wasCached = (
 export const largestCount = (cached: RememberingList, now: MemoryWindow): number =>
   Math.max(cached.count, ...inWindow(cached.earlier, now).map(({ count }) => count));
 
+/** How well a field was filled at best: shares of the entries (0 to 1), each of one list. */
+export interface BestRates {
+  /** With whatever value. */
+  readonly filled: number;
+  /** By JSON type; the types may be those of different lists. */
+  readonly byType: FillRates;
+}
+
 /** By published field, how well it was filled in the lists of the window, `cached` not included. */
 export const bestFilled = (
   cached: RememberingList,
   now: MemoryWindow,
-): ReadonlyMap<string, FillRates> =>
-  inWindow(cached.earlier, now)
-    .map(({ filled }) => filled)
-    .reduce(greatestOf, new Map());
+): ReadonlyMap<string, BestRates> => {
+  const best = new Map<string, BestRates>();
+  for (const list of inWindow(cached.earlier, now))
+    for (const [name, rates] of list.filled) {
+      const known = best.get(name);
+      if (!known && best.size >= MAX_FIELD_NAMES) continue;
+      best.set(name, {
+        filled: Math.max(known?.filled ?? 0, filledShare(list, rates)),
+        byType: known ? greaterRates(known.byType, rates) : rates,
+      });
+    }
+  return best;
+};
+
+/** Of several lists together only the types are known: one of them had at least the greatest. */
+const filledShare = ({ firstUntilMs, lastUntilMs }: EarlierList, rates: FillRates): number => {
+  const shares = JSON_TYPES.map((type) => rates[type]);
+  return firstUntilMs === lastUntilMs
+    ? shares.reduce((sum, share) => sum + share, 0)
+    : Math.max(...shares);
+};
+
+const greaterRates = (some: FillRates, others: FillRates): FillRates =>
+  ratesOf((type) => Math.max(some[type], others[type]));
 
 /** What is remembered once `next` has replaced `cached`. */
 export const remember = (
@@ -114,7 +142,10 @@ const toEarlier = (list: RememberingList, { nowMs }: MemoryWindow): EarlierList 
 
 const fillRates = (profile: ListProfile, count: number): ReadonlyMap<string, FillRates> =>
   new Map(
-    [...profile].map(([name, { filled }]) => [name, ratesOf((type) => filled[type] / count)]),
+    [...profile].map(([name, { filled }]) => [
+      name,
+      ratesOf((type) => (count > 0 ? filled[type] / count : 0)),
+    ]),
   );
 
 const ratesOf = (rate: (type: JsonType) => number): FillRates => {
@@ -172,11 +203,7 @@ const greatestOf = (
   const greatest = new Map(some);
   for (const [name, rates] of others) {
     const known = greatest.get(name);
-    if (known)
-      greatest.set(
-        name,
-        ratesOf((type) => Math.max(known[type], rates[type])),
-      );
+    if (known) greatest.set(name, greaterRates(known, rates));
     else if (greatest.size < MAX_FIELD_NAMES) greatest.set(name, rates);
   }
   return greatest;

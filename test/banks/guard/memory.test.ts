@@ -86,7 +86,7 @@ test('the best filled list of the window is known by field and type', async () =
     const next = await named(filled);
     cached = { ...next, earlier: remember(cached, next, now(hour)) };
   }
-  const rate = (hours: number) => bestFilled(cached, now(hours)).get('name')?.string;
+  const rate = (hours: number) => bestFilled(cached, now(hours)).get('name')?.byType.string;
   expect([rate(3), rate(24), rate(25), rate(26), rate(27)]).toEqual([1, 1, 0.9, 0.8, undefined]);
 });
 
