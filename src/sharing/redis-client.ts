@@ -228,5 +228,8 @@ const clientOptions = ({ connectTimeoutMs }: RedisClientOptions) => ({
   name: 'banks-bff',
   // It neither queues commands nor reconnects by itself.
   disableOfflineQueue: true,
+  // They are for Redis Enterprise; to ask for them, the library looks up the brackets of an IPv6
+  // address as a host name.
+  maintNotifications: 'disabled' as const,
   socket: { reconnectStrategy: false as const, connectTimeout: connectTimeoutMs },
 });

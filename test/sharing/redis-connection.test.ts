@@ -42,6 +42,14 @@ test('a Redis that is away is asked less and less often, at last every 1 to 2 s'
 });
 
 describeWithRedis('with a real Redis', () => {
+  test('an IPv6 address is connected to', async () => {
+    const { url } = await redisOfTest('--bind', '127.0.0.1', '::1');
+    const { connection } = connecting(url.replace('127.0.0.1', '[::1]'));
+    connection.open(() => undefined);
+    await eventually(() => connection.isOpen());
+    expect(connection.isOpen()).toBe(true);
+  });
+
   test('a connection that is accepted and closed again and again is made less and less often, until one lasts', async () => {
     const redis = await redisOfTest();
     const { connection, delays, next } = connecting(redis.url);
