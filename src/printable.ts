@@ -31,16 +31,18 @@ const MAX_CODES = 50;
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}]/gu;
 
 /**
- * The first {@link MAX_NAMES} of `names`, made {@link printable} and cut at {@link MAX_NAME_CHARS},
- * and how many more there are: `['code', 'na\u{1b}me', '… and 12 more']`.
+ * The first {@link MAX_NAMES} of `names`, made {@link printable}, and how many more there are:
+ * `['code', 'na\u{1b}me', '… and 12 more']`. A name is never cut: what is left of a secret in it
+ * would not be redacted.
  */
 export const listNames = (names: readonly string[]): string[] => [
-  ...names.slice(0, MAX_NAMES).map((name) => printable(cut(name))),
+  ...names
+    .slice(0, MAX_NAMES)
+    .map((name) =>
+      name.length > MAX_NAME_CHARS ? `(a name of ${name.length} characters)` : printable(name),
+    ),
   ...(names.length > MAX_NAMES ? [`… and ${names.length - MAX_NAMES} more`] : []),
 ];
 
-const cut = (name: string): string =>
-  name.length > MAX_NAME_CHARS ? `${name.slice(0, MAX_NAME_CHARS)}…` : name;
-
 const MAX_NAMES = 50;
-const MAX_NAME_CHARS = 64;
+const MAX_NAME_CHARS = 100;

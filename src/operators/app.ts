@@ -78,7 +78,8 @@ export const createManagementApp = (
       drain: drain(),
       commands: commandsFor(req, readToken !== undefined),
     };
-    sendForBrowser(res, 'text/html', renderPage({ ...instance, ...now }).html);
+    const { html } = renderPage({ ...instance, ...now });
+    sendForBrowser(res, 'text/html', redactTexts(html, redact));
   };
   return createApp(
     { ...options, requestLog },
@@ -105,6 +106,13 @@ export const createManagementApp = (
   );
 };
 
+/**
+ * A message may name fields of the provider, and one of them may be a secret. Only what people read
+ * is redacted: a secret may be a word of the page's own code.
+ */
+const redactTexts = (html: string, redact: Redaction['redact']): string =>
+  html.replaceAll(/(?<=>)[^<]+/g, (text) => redact(text));
+
 /** The status page loads nothing from anywhere else. */
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; " +
@@ -130,7 +138,7 @@ const file = (name: string, type: string): RequestHandler => {
  * while Redis cannot be reached: the other replicas get the list once it can.
  */
 const createRefresh =
-  ({ list, core }: ManagementServerOptions): RequestHandler =>
+  ({ list, core, redact }: ManagementServerOptions): RequestHandler =>
   async (req, res) => {
     // A longer one names something else, and takes time to read.
     const isShort = req.url.length <= MAX_REFRESH_TARGET;
@@ -152,12 +160,12 @@ const createRefresh =
     if (failure) {
       const { kind, message } = failure;
       const detail = [...problems, `${message}${hintFor(kind, overrides)}`].join('. ');
-      sendProblem(res, 'refresh_failed', { detail, kind });
+      sendProblem(res, 'refresh_failed', { detail: redact(detail), kind });
       return;
     }
     if (problems.length > 0) {
       sendProblem(res, 'secrets_not_renewed', {
-        detail: [...problems, 'The list was renewed'].join('. '),
+        detail: redact([...problems, 'The list was renewed'].join('. ')),
         secretFiles: toMembers(verified),
       });
       return;
