@@ -114,7 +114,8 @@ const readDotEnv = async (): Promise<{
 
 /**
  * Node's parser reports nothing: it takes a line without `=` for a part of the next name, the last
- * of two values, and only a part of some. It gets the text without the lines that have no `=`.
+ * of two values, and only a part of some; a tab before a name is a part of it. It gets the text
+ * without the lines that have no `=`, and each name must be in what it returns.
  */
 const parseDotEnv = (text: string): { dotEnv: EnvironmentVariables; problems: ConfigProblem[] } => {
   // A quoted value may have several lines. Only empty quotes and its line breaks stay, so that the
@@ -143,7 +144,16 @@ const parseDotEnv = (text: string): { dotEnv: EnvironmentVariables; problems: Co
     const cut = cutProblem(line.slice(assignment.length));
     if (cut) problems.push({ variables: [...variables, name], text: cut });
   }
-  return { dotEnv: parseEnv(lines.join('\n')), problems };
+  const dotEnv = parseEnv(lines.join('\n'));
+  // Other problems may be the reason: a line that is left out may have closed quotes.
+  const unread = problems.length > 0 ? [] : [...lineOf];
+  for (const [name, line] of unread)
+    if (!Object.hasOwn(dotEnv, name))
+      problems.push({
+        variables: [`.env line ${line}`, name],
+        text: 'is not read; write NAME=value, without tabs, and with one space after export',
+      });
+  return { dotEnv, problems };
 };
 
 /**

@@ -173,6 +173,23 @@ test('a # that would cut a value of .env is a problem, unless it is in quotes or
   expect(output()).not.toContain('SECRET');
 });
 
+test('a line of .env of which nothing would be read is a problem', async () => {
+  // Of the white space that Node's parsers do not expect, this is what none of them does.
+  const dotEnv = [
+    'export\tBANK_FIELDS=code',
+    '\u00a0BANK_LIST=data',
+    '  export CACHE_MAX_STALE=1h',
+    'HOT_PATH  =  on',
+  ];
+  writeFileSync(inFolder('.env'), dotEnv.join('\n'));
+  const { exit, output } = run({ BANK_FIELDS: '' });
+  expect(await exit).toBe(1);
+  expect(output().match(/(?<=^ {2})\.env.*(?=; write)/gm)).toEqual([
+    '.env line 1, BANK_FIELDS: is not read',
+    '.env line 2, BANK_LIST: is not read',
+  ]);
+});
+
 test('DEBUG does not make libraries print requests', async () => {
   const service = await start({ DEBUG: '*' });
   await fetch(`${service.url}/nothing?SECRET-QUERY`);
