@@ -67,23 +67,18 @@ export const createRedisStore = (options: RedisStoreOptions) => {
    * write changes only its own part, because the other one may have been written meanwhile.
    */
   let content: StoreContent | undefined;
-  /** The series that Redis had when this replica connected to it. */
-  let seriesAtConnect: string | undefined;
   let onNews = (): void => {};
   /** The message about the last write. */
   let announced: Promise<unknown> = Promise.resolve();
 
-  const connection = createRedisConnection({
-    ...options,
-    handshake: async (redis) =>
-      void (seriesAtConnect = await handshake(redis, await names(), ownId, () => onNews())),
-  });
+  const start = createStart({ names, ownId, onNews: () => onNews() });
+  const connection = createRedisConnection({ ...options, handshake: start.handshake });
 
   /**
    * Whether the series in Redis began after this replica connected. A server loads older data only
    * before it accepts connections: a series that was there then may have lost lists.
    */
-  const isSeriesWhole = (): boolean => content?.version?.series !== seriesAtConnect;
+  const isSeriesWhole = (): boolean => content?.version?.series !== start.series();
 
   /** The first `maxBytes` of each value, and the moment at which they were read. */
   const read = async (keys: readonly string[], maxBytes: number) => {
@@ -135,6 +130,7 @@ export const createRedisStore = (options: RedisStoreOptions) => {
     /** @throws {StoreError | SecretFileError} */
     look: async (): Promise<StoreContent> => {
       const keys = await names();
+      if (!start.isFor(keys)) await connection.run(start.handshake);
       const { values, moment } = await read([keys.head, keys.lease], COMPARED_BYTES);
       connection.endBackOff();
       const [head, leaseBytes] = values;
@@ -246,6 +242,29 @@ const namesFor = async (provenance: string, signing: Signing) => {
     lease: `${prefix}:lease`,
     news: `${prefix}:news`,
     probe: `${prefix}:probe:`,
+  };
+};
+
+interface StartOptions {
+  readonly names: () => Promise<Names>;
+  readonly ownId: string;
+  readonly onNews: () => void;
+}
+
+/** The handshake of the last connection, or of the last signing key: another key has other names. */
+const createStart = ({ names, ownId, onNews }: StartOptions) => {
+  let series: string | undefined;
+  let news: string | undefined;
+  return {
+    handshake: async (redis: RedisClient): Promise<void> => {
+      const keys = await names();
+      series = await handshake(redis, keys, ownId, onNews);
+      news = keys.news;
+    },
+    /** What Redis had then. */
+    series: (): string | undefined => series,
+    /** Whether messages arrive under these names; also before the first connection. */
+    isFor: (keys: Names): boolean => news === undefined || news === keys.news,
   };
 };
 

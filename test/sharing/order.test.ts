@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import supertest from 'supertest';
 import { makeBanks } from '../helpers/banks.ts';
-import { UNUSABLE } from '../helpers/emulate.ts';
+import { BANKS, UNUSABLE } from '../helpers/emulate.ts';
 import { holdBack } from '../helpers/hold-back.ts';
 import { describeWithRedis } from '../helpers/redis-server.ts';
 import {
@@ -45,6 +45,27 @@ describeWithRedis('with a real Redis', () => {
     const idOf = (rig: Rig): unknown => rig.service.list.status().cached?.id;
     await eventually(() => idOf(two) === idOf(one));
     expect(rejected(two)).toEqual(known);
+  });
+
+  test('after a rotation of the signing key, the replicas still tell each other of a list', async () => {
+    const file = snapshot();
+    const useKey = (name: string): void =>
+      writeFileSync(file, `the ${name} key, of more than 32 characters`);
+    useKey('first');
+    const env = { CACHE_SIGNING_KEY_FILE: file };
+    const [one, two] = [await start({ env }), await start({ env })];
+    useKey('second');
+    await pass(15, one, two);
+    await eventually(() => one.service.list.status().isShared === true);
+    const channels = await redis.command('PUBSUB CHANNELS banks-bff:*');
+    const names =
+      (await redis.command('KEYS banks-bff:2:*')).match(/banks-bff:\S+(?=:list)/g) ?? [];
+    expect(names).toHaveLength(2);
+    expect(names.filter((name) => channels.includes(`${name}:news`))).toEqual(names);
+    provider.setBanks(makeBanks(BANKS.length - 1));
+    // From here on no time passes, in which they would look at Redis by themselves.
+    expect(await one.service.list.refresh()).toBeUndefined();
+    await eventually(() => countIn(two) === BANKS.length - 1);
   });
 
   test('an expired list of a snapshot refuses no successor', async () => {
