@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { EventEmitter } from 'node:events';
-import type { Clock, MonotonicMs } from '../clock.ts';
+import type { Clock } from '../clock.ts';
 import {
   createListCache,
   MAX_DECISIONS,
@@ -82,12 +82,12 @@ export const createListKeeper = (options: ListKeeperOptions) => {
     take,
     /**
      * Prepares a list that the provider has just sent, to be taken after `previous`.
-     * @param loadedAtMs when the response was complete
+     * @param times when it was requested, and when the response was complete
      * @throws {LoadError} when the guard refuses it
      */
     prepareLoaded: async (
       loaded: LoadedList,
-      loadedAtMs: MonotonicMs,
+      { requestedAtMs, loadedAtMs }: Pick<CachedList, 'requestedAtMs' | 'loadedAtMs'>,
       previous: CachedList | undefined,
       { overrides, requestId }: OperatorRequest = NO_OPERATOR,
     ): Promise<CachedList> => {
@@ -97,6 +97,7 @@ export const createListKeeper = (options: ListKeeperOptions) => {
         id: randomUUID(),
         storeVersion: previous?.storeVersion ?? NO_VERSION,
         isUnconfirmed: false,
+        requestedAtMs,
         loadedAtMs,
         isAgeUnknown: false,
         changedAtMs: wallMs,

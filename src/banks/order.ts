@@ -75,6 +75,8 @@ export interface OrderedList {
   readonly isUnconfirmed: boolean;
   /** The operators' decisions that it is based on, newest first. */
   readonly decisions: readonly { readonly id: string; readonly madeAtMs: MonotonicMs }[];
+  /** When the provider was asked for it. Where nothing else orders two lists, this does. */
+  readonly requestedAtMs: MonotonicMs;
   /** When the provider's response was complete. Every age is counted from here. */
   readonly loadedAtMs: MonotonicMs;
   /** It was saved in the future, by the clock that read it: its age is a guess. */
@@ -148,7 +150,7 @@ export const chooseList = <L extends OrderedList>(
     if (isAfter(ours.storeVersion, originOf(theirs))) return 'ours';
     // The other replicas serve theirs: an older list is none to compare it with. A decision that
     // theirs does not know may have been lost, or may never have come to the store.
-    if (!isYounger(ours, theirs) || !isKnownTo(theirs, ours.decisions[0])) return 'theirs';
+    if (!isRequestedLater(ours, theirs) || !isKnownTo(theirs, ours.decisions[0])) return 'theirs';
   }
   const later = laterDecision(ours.decisions, theirs.decisions);
   if (later) return later;
@@ -156,13 +158,13 @@ export const chooseList = <L extends OrderedList>(
   // The lists have no order: the store was unreachable, or has lost lists.
   const refusesOurs = refuses(ours, theirs);
   if (refusesOurs !== refuses(theirs, ours)) return refusesOurs ? 'theirs' : 'ours';
-  return isYounger(ours, theirs) ? 'ours' : 'theirs';
+  return isRequestedLater(ours, theirs) ? 'ours' : 'theirs';
 };
 
-/** A list of unknown age counts as the older one. */
-const isYounger = (some: OrderedList, other: OrderedList): boolean =>
+/** A list of unknown age counts as the earlier one. */
+const isRequestedLater = (some: OrderedList, other: OrderedList): boolean =>
   some.isAgeUnknown === other.isAgeUnknown
-    ? some.loadedAtMs > other.loadedAtMs
+    ? some.requestedAtMs > other.requestedAtMs
     : other.isAgeUnknown;
 
 const isKnownTo = (

@@ -43,6 +43,7 @@ export const writeMetadata = (
     version,
     savedAtMs: toSavedTime(storeMs),
     ageMs: age(saved.loadedAtMs),
+    loadMs: Math.round(saved.loadedAtMs - saved.requestedAtMs),
     isAgeUnknown: saved.isAgeUnknown,
     hasNextPage: saved.hasNextPage,
     decisions: saved.decisions.map(({ madeAtMs, madeAtWallMs, ...decision }) => ({
@@ -104,7 +105,10 @@ export const readMetadata = (
   { storeMs, nowMs }: Moment,
   ttlMs: number,
 ): Metadata => {
-  const { savedAtMs, ageMs, isAgeUnknown, decisions, memory, ...known } = parseLine(line, short);
+  const { savedAtMs, ageMs, loadMs, isAgeUnknown, decisions, memory, ...known } = parseLine(
+    line,
+    short,
+  );
   const elapsedMs = storeMs - savedAtMs;
   const sinceMs = Math.max(0, elapsedMs);
   const isFromFuture = elapsedMs < -MAX_AHEAD_MS;
@@ -114,6 +118,7 @@ export const readMetadata = (
     ...known,
     isUnconfirmed: false,
     isAgeUnknown: isAgeUnknown || isFromFuture,
+    requestedAtMs: monotonic(nowMs - listAgeMs - loadMs),
     loadedAtMs: monotonic(nowMs - listAgeMs),
     decisions: decisions.map(({ ageMs: age, ...decision }) => ({
       ...decision,
@@ -152,6 +157,7 @@ const fromPrevious = ({ id, receivedAtMs, acceptedAtMs }: ShortMetadata, past: J
     storeVersion: NO_VERSION,
     savedAtMs: receivedAtMs,
     ageMs: 0,
+    loadMs: 0,
     isAgeUnknown: false,
     decisions:
       acceptedAtMs === undefined
@@ -181,13 +187,14 @@ const toPreviousList = (value: unknown, receivedAtMs: number): SavedEarlierList 
 
 /** @throws {StoreError} */
 const toMetadata = (metadata: JsonObject) => {
-  const { id, savedAtMs, ageMs, isAgeUnknown, hasNextPage } = metadata;
+  const { id, savedAtMs, ageMs, loadMs = 0, isAgeUnknown, hasNextPage } = metadata;
   const version = toStoreVersion(metadata['version']);
   const isMetadata =
     isId(id) &&
     version !== undefined &&
     isWholeUpTo(MAX_TIME_MS, savedAtMs) &&
     isDuration(ageMs) &&
+    isWholeUpTo(MAX_DURATION_MS, loadMs) &&
     typeof isAgeUnknown === 'boolean' &&
     typeof hasNextPage === 'boolean';
   if (!isMetadata) throw damaged();
@@ -196,6 +203,7 @@ const toMetadata = (metadata: JsonObject) => {
     storeVersion: version,
     savedAtMs,
     ageMs,
+    loadMs,
     isAgeUnknown,
     hasNextPage,
     // What is wrong among these is left out.

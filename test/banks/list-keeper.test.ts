@@ -19,6 +19,7 @@ const storedList = async (
   id: `list of ${count}`,
   storeVersion: NO_VERSION,
   isUnconfirmed: false,
+  requestedAtMs: clock.monotonicMs(),
   loadedAtMs: clock.monotonicMs(),
   isAgeUnknown: false,
   changedAtMs: clock.wallMs(),

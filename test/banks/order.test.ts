@@ -22,6 +22,7 @@ const listAt = (
   storeVersion: version,
   isUnconfirmed: false,
   decisions: [],
+  requestedAtMs: monotonic(loadedAtMs),
   loadedAtMs: monotonic(loadedAtMs),
   isAgeUnknown: false,
   ...more,
@@ -98,6 +99,12 @@ test('a list that no store has taken has no order: the younger one stays', () =>
   expect(choose(listAt(version, 5, { id: 'unsaved' }), later)).toBe('theirs');
   // Unless the store still has the one that it follows.
   expect(choose(listAt(version, 5, { id: 'unsaved' }), listAt(version, 10))).toBe('ours');
+});
+
+test('without an order the list stays that was requested later, though its response came first', () => {
+  const late = listAt(versionAt('a', 1), 30, { requestedAtMs: monotonic(10) });
+  const quick = listAt(versionAt('b', 1), 20, { requestedAtMs: monotonic(15) });
+  expect([choose(late, quick), choose(quick, late)]).toEqual(['theirs', 'ours']);
 });
 
 test('of two lists at one version, as a store that lost the last writes gives them, the younger one stays', () => {

@@ -16,6 +16,7 @@ export const cachedListOf = async (
     id: 'a list',
     storeVersion: NO_VERSION,
     isUnconfirmed: false,
+    requestedAtMs: clock.monotonicMs(),
     loadedAtMs: clock.monotonicMs(),
     loadedAtWallMs: clock.wallMs(),
     isAgeUnknown: false,

@@ -56,6 +56,7 @@ const cachedList = async (more: Partial<CachedList> = {}): Promise<CachedList> =
     id: VERSION.listId,
     storeVersion: VERSION,
     isUnconfirmed: false,
+    requestedAtMs: monotonic(WRITTEN.nowMs - 5_400),
     loadedAtMs: monotonic(WRITTEN.nowMs - 5_000),
     isAgeUnknown: false,
     loadedAtWallMs: wall(RECEIVED),
@@ -119,6 +120,7 @@ describe('a saved list', () => {
       version: VERSION,
       savedAtMs: WRITTEN.storeMs,
       ageMs: 5_000,
+      loadMs: 400,
       isAgeUnknown: false,
       hasNextPage: false,
       decisions: [],
@@ -140,11 +142,13 @@ describe('a saved list', () => {
     });
     const [decision] = list.decisions;
     const [earlier] = list.earlier;
+    const { requestedAtMs, loadedAtMs } = list;
+    expect([ageOf(requestedAtMs), ageOf(loadedAtMs)]).toEqual([65_400, 65_000]);
     expect(
-      [list.loadedAtMs, decision?.madeAtMs, earlier?.firstUntilMs, earlier?.lastUntilMs].map(
-        (atMs) => ageOf(atMs ?? 0),
+      [decision?.madeAtMs, earlier?.firstUntilMs, earlier?.lastUntilMs].map((atMs) =>
+        ageOf(atMs ?? 0),
       ),
-    ).toEqual([65_000, 70_000, 4 * MINUTE, 3 * MINUTE]);
+    ).toEqual([70_000, 4 * MINUTE, 3 * MINUTE]);
     expect(decision).toMatchObject({
       id: 'second',
       reasons: ['drifted'],
@@ -157,7 +161,7 @@ describe('a saved list', () => {
     const list = await open(
       forge(listWith(`${TIMES},"acceptedAtMs":${RECEIVED - 1_000}`), { lifeMs: 5 }),
     );
-    expect(ageOf(list.loadedAtMs)).toBe(65_000);
+    expect([ageOf(list.requestedAtMs), ageOf(list.loadedAtMs)]).toEqual([65_000, 65_000]);
     expect(list.storeVersion).toEqual({ series: '', number: 0, listId: '', former: [] });
     expect(list.decisions.map(({ madeAtMs }) => ageOf(madeAtMs))).toEqual([66_000]);
   });
@@ -211,7 +215,8 @@ describe('a saved list', () => {
     [2 * TTL_MS, 1_001, 2 * TTL_MS],
   ])('%i ms old that was saved %i ms in the future is %i ms old', async (oldMs, aheadMs, ageMs) => {
     const storeMs = READ.storeMs + aheadMs;
-    const cached = await cachedList({ loadedAtMs: monotonic(WRITTEN.nowMs - oldMs) });
+    const atMs = monotonic(WRITTEN.nowMs - oldMs);
+    const cached = await cachedList({ requestedAtMs: atMs, loadedAtMs: atMs });
     const list = await open(
       (await envelope.seal(cached, VERSION, { ...WRITTEN, storeMs })).toString(),
     );

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import supertest from 'supertest';
 import { makeBanks } from '../helpers/banks.ts';
+import { closeLater } from '../helpers/close-later.ts';
 import { BANKS, UNUSABLE } from '../helpers/emulate.ts';
 import { holdBack } from '../helpers/hold-back.ts';
 import { describeWithRedis } from '../helpers/redis-server.ts';
@@ -323,6 +324,48 @@ describeWithRedis('with a real Redis', () => {
     await eventually(() => countIn(two) === 60);
     for (const rig of [again, two])
       expect(decisionsOf(rig)).toMatchObject([{ requestId: 'alone' }]);
+  });
+
+  test('while Redis cannot be reached, the list stays that was requested later, though its answer came first', async () => {
+    const connection = await connectionToCut();
+    const env = { CACHE_REDIS_URL: connection.url };
+    const [slow, quick] = [await start({ env }), await start({ env })];
+    await eventually(() => quick.service.list.status().isShared === true);
+    connection.cut();
+    const answer = holdBack(provider, { body: makeBanks(119) });
+    const first = slow.service.list.refresh();
+    await eventually(answer.isAsked);
+    clock.skip(500);
+    provider.setBanks(makeBanks(118));
+    expect(await quick.service.list.refresh()).toBeUndefined();
+    clock.skip(500);
+    answer.send();
+    expect(await first).toBeUndefined();
+    expect([countIn(slow), countIn(quick)]).toEqual([119, 118]);
+    connection.mend();
+    await eventually(() => slow.service.list.status().isShared === true);
+    await eventually(() => quick.service.list.status().isShared === true);
+    expect([countIn(slow), countIn(quick)]).toEqual([118, 118]);
+  });
+
+  test('a first list replaces none that another replica has requested and loaded meanwhile', async () => {
+    const answer = holdBack(provider, { body: makeBanks(119) });
+    // It hears of the other list only when it looks.
+    const slow = await openRig(optionsOf({ isDeaf: true }));
+    closeLater(slow.close);
+    await eventually(answer.isAsked);
+    clock.skip(500);
+    provider.setBanks(makeBanks(118));
+    const quick = await openRig(optionsOf());
+    closeLater(quick.close);
+    // As long as a replica without a list waits for the load of another one.
+    await eventually(() => clock.waits().includes(2_500));
+    clock.advance(2_500);
+    await eventually(() => quick.service.list.status().isShared === true);
+    clock.skip(500);
+    answer.send();
+    await eventually(() => slow.service.list.status().isShared === true);
+    expect([countIn(slow), countIn(quick)]).toEqual([118, 118]);
   });
 
   test('of two lists the one that was requested later stays, however slowly the other one is written', async () => {

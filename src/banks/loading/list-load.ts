@@ -30,7 +30,8 @@ export const createListLoad = (
       timeoutError: () => new LoadError('timeout', `no complete response within ${limitMs} ms`),
     });
     // The age counts from here: encoding a large list takes its time.
-    const list = await keeper.prepareLoaded(loaded, clock.monotonicMs(), previous, operator);
+    const times = { requestedAtMs, loadedAtMs: clock.monotonicMs() };
+    const list = await keeper.prepareLoaded(loaded, times, previous, operator);
     nextLoad.noteLoad(clock.monotonicMs() - requestedAtMs);
     retryAfter.endBefore(requestedAtMs);
     return list;

@@ -392,13 +392,9 @@ export const createTimeline = (history: History, endedAtMs: number) => {
       return Math.abs(apartMs) < 3 * SECOND ? undefined : apartMs > 0;
     }
     const apartMs = lastAskedMs(a, atMs) - (b.askedAtMs[0] ?? 0);
-    // Histories that meet are put in order by when the answers came.
-    const slowestMs = Math.max(
-      ...[a, b].map((list) => (list.deliveredAtMs[0] ?? 0) - (list.askedAtMs[0] ?? 0)),
-    );
     // A sleep and a corrected clock each cost an age a part of a second.
     const isShaken = troubled(['sleep', 'clock'], 'all', a.askedAtMs[0] ?? 0, atMs);
-    const tolerance = slowestMs + (isShaken ? 3 : 1) * SECOND;
+    const tolerance = (isShaken ? 3 : 1) * SECOND;
     return Math.abs(apartMs) < tolerance ? undefined : apartMs > 0;
   };
 
