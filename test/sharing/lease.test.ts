@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { makeBanks } from '../helpers/banks.ts';
 import { holdBack } from '../helpers/hold-back.ts';
+import { wall } from '../../src/clock.ts';
 import { createManualClock } from '../helpers/manual-clock.ts';
 import { describeWithRedis } from '../helpers/redis-server.ts';
 import { beginAnew, clock, optionsOf, provider, start } from '../helpers/replicas.ts';
@@ -43,6 +44,24 @@ describeWithRedis('with a real Redis', () => {
     };
     await eventually(async () => (await failed(two)) === '1');
     expect(await failed(one)).toBe('1');
+  });
+
+  test('a replica that hangs in its load is waited for a minute, also after the clock of Redis was set back', async () => {
+    let storeErrorMs = 0;
+    const storeClock = { wallMs: () => wall(clock.wallMs() + storeErrorMs) };
+    const own = createManualClock();
+    const one = await start({ clock: own, storeClock });
+    const two = await start({ storeClock });
+    await provider.behave('stall');
+    const calls = provider.listCalls();
+    await advanceToLoad(one);
+    await eventually(() => provider.listCalls() === calls + 1);
+    await provider.behave('healthy');
+    storeErrorMs = -60 * MINUTE;
+    await advanceToLoad(two);
+    for (let waited = 0; waited < 13; waited += 1) await advanceOnceIdle(5_000, two);
+    await eventually(() => provider.listCalls() === calls + 2);
+    expect(two.service.list.status().state).toBe('fresh');
   });
 
   test('a request that waited for a failed load gets the time of the next one', async () => {

@@ -8,6 +8,12 @@ import { longestWaitMs } from './schedule.ts';
 // What the loads of the other replicas mean for this one. While one of them loads, this one waits.
 // A failure of one counts for all.
 
+/**
+ * A lease for a load lasts for the `PROVIDER_TIMEOUT` of its owner. It seems to last longer if the
+ * clock of the shared store was set back; its owner may be gone.
+ */
+const LONGEST_LOAD_MS = 60_000;
+
 export const createOtherReplicas = (
   options: RenewalOptions,
   nextLoad: NextLoad,
@@ -39,7 +45,7 @@ export const createOtherReplicas = (
     const expiresInMs = cache.expiresInMs();
     const saysSomething = failure && (expiresInMs > 0 || !dependsOnCachedList(failure));
     if (saysSomething) return longestWaitMs(expiresInMs);
-    if (expiresInMs > 0) return Infinity;
+    if (expiresInMs > 0) return Math.max(LONGEST_LOAD_MS, 2 * loadTimeoutMs);
     // Requests wait for a list: not for all of a load.
     return loadTimeoutMs / 2;
   };
