@@ -1,6 +1,6 @@
 import type { LookupFunction, Socket } from 'node:net';
 import type { SecureContext } from 'node:tls';
-import { buildConnector, Client, EnvHttpProxyAgent, type Dispatcher } from 'undici';
+import { buildConnector, Client, ProxyAgent, type Dispatcher } from 'undici';
 import { LoadError } from '../banks/load-error.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
@@ -15,6 +15,7 @@ import {
   type ProxyVariable,
 } from './connection-errors.ts';
 import { orLoadError } from './or-load-error.ts';
+import { isExcepted } from './proxy-exceptions.ts';
 
 // Connections to one origin, directly or through a proxy.
 
@@ -116,7 +117,7 @@ const createRoute = async (
   options: ConnectionsOptions,
   variable: ProxyVariable,
 ): Promise<Route> => {
-  const { tls, proxies, timeoutMs } = options;
+  const { url, tls, proxies, timeoutMs } = options;
   const secureContext = await orLoadError('unreachable', tls.current)();
   const handshake: Handshake = {
     // Explicit, because NODE_TLS_REJECT_UNAUTHORIZED=0 would switch the check off.
@@ -125,7 +126,7 @@ const createRoute = async (
     timeout: timeoutMs + 1_000,
   };
   const proxy = variable === 'HTTPS_PROXY' ? proxies.https : proxies.http;
-  return proxy === undefined
+  return proxy === undefined || isExcepted(url, proxies.exceptions)
     ? createDirectRoute(options, { ...handshake, secureContext })
     : createProxyRoute(options, { handshake, secureContext, proxy, variable });
 };
@@ -163,8 +164,7 @@ interface Tunnel {
 /**
  * undici goes through these steps:
  * 1. `clientFactory` makes the client of the proxy, which does not connect yet.
- * 2. With the request, `factory` makes the client of the origin. If NO_PROXY names the origin, that
- *    client connects directly, and nothing of the rest happens.
+ * 2. With the request, `factory` makes the client of the origin.
  * 3. The origin's client wants a connection: undici calls `connect` of the proxy's client, which is
  *    `openTunnel`.
  * 4. The proxy's client connects to the proxy and sends CONNECT.
@@ -175,7 +175,7 @@ const createProxyRoute = (
   options: ConnectionsOptions,
   { handshake, secureContext, proxy, variable }: ProxyRouteOptions,
 ): Route => {
-  const { proxies, lookup, userAgent } = options;
+  const { lookup, userAgent } = options;
   const tunnel: Tunnel = { isOpen: false, endProxyLimit: () => undefined };
   const proxyInUse = (): ProxyVariable | undefined => (tunnel.isOpen ? variable : undefined);
   const onProxyConnected = (socket: Socket): void => {
@@ -183,11 +183,9 @@ const createProxyRoute = (
       tooMuchOfProxy(variable, bytes),
     );
   };
-  const dispatcher = new EnvHttpProxyAgent({
+  const dispatcher = new ProxyAgent({
     ...NO_TIMEOUTS,
-    httpProxy: proxy.url.href,
-    httpsProxy: proxy.url.href,
-    noProxy: proxies.exceptions,
+    uri: proxy.url.href,
     headers: { 'user-agent': userAgent },
     ...(proxy.credentials && {
       token: `Basic ${Buffer.from(proxy.credentials.reveal()).toString('base64')}`,
@@ -200,8 +198,6 @@ const createProxyRoute = (
     // The client certificate is not for the proxy.
     proxyTls: { ...handshake, minVersion: 'TLSv1.2', ...(lookup && { lookup }) },
     factory: originClientFactory(options, proxyInUse),
-    // Directly, and in the tunnel.
-    connect: { ...handshake, secureContext, ...(lookup && { lookup }) },
     requestTls: { ...handshake, secureContext },
   });
   return { dispatcher, proxyInUse };

@@ -1,6 +1,11 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { createServer, type RequestListener, type Server } from 'node:http';
-import { createServer as createTcpServer, type Server as TcpServer, type Socket } from 'node:net';
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
+import {
+  createServer as createTcpServer,
+  type LookupFunction,
+  type Server as TcpServer,
+  type Socket,
+} from 'node:net';
 import { createSecureContext } from 'node:tls';
 import { createGzip } from 'node:zlib';
 import { LoadError } from '../../src/banks/load-error.ts';
@@ -14,6 +19,7 @@ import { createProvider } from '../../src/provider/provider.ts';
 import { listenOn } from '../helpers/free-port.ts';
 import { createManualClock } from '../helpers/manual-clock.ts';
 import { createTestSecrets } from '../helpers/secret-files.ts';
+import { createTunnels } from '../helpers/tunnel.ts';
 import { eventually } from '../helpers/wait-until.ts';
 
 // What a request leaves behind, whatever the server does: no connection.
@@ -51,7 +57,7 @@ const viaProxy = async (proxy: TcpServer): Promise<typeof NO_PROXIES> => ({
   http: { url: new URL(`http://127.0.0.1:${await listenOn(proxy)}`), credentials: undefined },
 });
 
-const connect = (proxies = NO_PROXIES): Connections =>
+const connect = (proxies = NO_PROXIES, lookup?: LookupFunction): Connections =>
   createConnections({
     peer: 'the provider',
     url,
@@ -61,7 +67,7 @@ const connect = (proxies = NO_PROXIES): Connections =>
     timeoutMs: 5_000,
     maxBodyBytes: 1_000,
     clock: createManualClock(),
-    lookup: undefined,
+    lookup,
   });
 const ask = (connections: Connections): Promise<string> =>
   connections.request(
@@ -214,6 +220,43 @@ test('the connection to a proxy that refuses is closed, also if the proxy leaves
   await expect(asked).rejects.toMatchObject({ kind: 'proxy_refused' });
   await eventually(() => [...sockets].every(({ readableEnded }) => readableEnded));
   proxy.close();
+});
+
+test.each([
+  ['[::1]', ['::1', '[::1]', '[::1]:PORT', '0:0:0:0:0:0:0:1', 'a.example,*'], ['::2', '[::1]:1']],
+  [
+    'api.example.com',
+    ['api.example.com.', 'API.example.com.:PORT', 'Example.com.', '*.example.com', 'a *,b'],
+    ['pi.example.com', 'www.api.example.com', 'api.example.com.:1', '.', '*.', ':PORT', '*:1', ''],
+  ],
+  [
+    'api.example.com.',
+    ['api.example.com', 'api.example.com:PORT', '.example.com', 'api.example.com.'],
+    ['.', 'api.example.com:1'],
+  ],
+  ['127.0.0.1', ['127.0.0.1', 'a.example , 127.0.0.1:PORT'], ['127.0.0.2', '::1']],
+])('NO_PROXY excepts %s where it is %j, and not where it is %j', async (host, direct, proxied) => {
+  const provider = createServer((_req, res) => res.end('[]'));
+  const port = await listenOn(provider, 0, '::');
+  url = new URL(`http://${host}:${port}`);
+  const targets: string[] = [];
+  const onConnect = (request: IncomingMessage): void => void targets.push(request.url ?? '');
+  const proxy = createTunnels({ to: () => port, onConnect });
+  const proxies = await viaProxy(proxy);
+  const lookup: LookupFunction = (_host, _options, callback) =>
+    callback(null, [{ address: '127.0.0.1', family: 4 }]);
+  const outcomes: Record<string, number> = {};
+  for (const entry of [...direct, ...proxied]) {
+    targets.length = 0;
+    const exceptions = entry.replace('PORT', `${port}`);
+    expect(await ask(connect({ ...proxies, exceptions }, lookup))).toBe('[]');
+    outcomes[entry] = targets.length;
+  }
+  expect(outcomes).toEqual(
+    Object.fromEntries([...direct.map((each) => [each, 0]), ...proxied.map((each) => [each, 1])]),
+  );
+  proxy.close();
+  provider.close();
 });
 
 /** A provider, and what it tells. Its loads may end, too late, as soon as an answer has begun. */
