@@ -120,7 +120,11 @@ const readTlsFiles = async (
   try {
     const context = tls.createSecureContext({
       minVersion: 'TLSv1.2',
-      ...(ca !== undefined && { ca: [...defaultAuthorities(), ca] }),
+      ...(ca !== undefined && {
+        ca: [...defaultAuthorities(), ca],
+        // The operator may name an intermediate authority, or the server's certificate, alone.
+        allowPartialTrustChain: true,
+      }),
       ...(cert !== undefined && { cert, key }),
     });
     return { problems, value: { pems, context } };

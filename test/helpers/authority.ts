@@ -29,7 +29,11 @@ commonName = supplied
 `;
 const NEW_KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
 
-export const createAuthority = (name = 'test authority') => {
+/** @param issuer the authority of an intermediate one; unless given, it is its own */
+export const createAuthority = (
+  name = 'test authority',
+  issuer?: { readonly certFile: string; readonly keyFile: string },
+) => {
   const folder = temporaryFolder('banks-authority-');
   const openssl = (...args: readonly string[]): void =>
     void execFileSync('openssl', args, { cwd: folder, stdio: 'pipe' });
@@ -47,11 +51,13 @@ export const createAuthority = (name = 'test authority') => {
     'ca.pem',
     '-subj',
     `/CN=${name}`,
+    ...(issuer ? ['-CA', issuer.certFile, '-CAkey', issuer.keyFile] : []),
   );
   let issued = 0;
   return {
     cert: read('ca.pem'),
     certFile: join(folder, 'ca.pem'),
+    keyFile: join(folder, 'ca.key'),
     /** A certificate for `localhost` and 127.0.0.1 that names `subject`. */
     issue: (subject: string, dates = ALWAYS) => {
       issued += 1;

@@ -102,6 +102,19 @@ test('a provider of another authority is named with the variable to check', asyn
   await expectFailure(rig, 'unreachable', /is not trusted; check PROVIDER_TLS_CA_FILE \(/);
 });
 
+const intermediate = createAuthority('an intermediate authority', authority);
+const ofIntermediate = intermediate.issue('localhost');
+const chained = { ...ofIntermediate, cert: ofIntermediate.cert + intermediate.cert };
+
+test.each([
+  ['an intermediate authority', 200, intermediate],
+  ['the certificate of the provider', 200, ofIntermediate],
+  ['another certificate of its authority', 503, intermediate.issue('another')],
+])('%s alone in PROVIDER_TLS_CA_FILE: %d', async (_which, status, { certFile }) => {
+  await startProvider({ pair: chained });
+  await getBanks(await startService({ PROVIDER_TLS_CA_FILE: certFile })).expect(status);
+});
+
 test.each([
   ['TLSv1.1', 503],
   ['TLSv1.2', 200],
