@@ -109,14 +109,16 @@ const readTlsFiles = async (
   const ca = await read('PROVIDER_TLS_CA_FILE');
   const cert = await read('PROVIDER_TLS_CERT_FILE');
   const key = await read('PROVIDER_TLS_KEY_FILE');
-  if (ca !== undefined && !parseCertificate(ca)) report('PROVIDER_TLS_CA_FILE', NO_CERTIFICATE);
+  const pems = [ca, cert, key].join('\n');
+  const isUnchanged = pems === last?.pems;
+  const caProblem = ca === undefined || isUnchanged ? undefined : authoritiesProblem(ca);
+  if (caProblem) report('PROVIDER_TLS_CA_FILE', caProblem);
   if (key !== undefined && !PRIVATE_KEY.test(key)) report('PROVIDER_TLS_KEY_FILE', NO_KEY);
   const certProblem =
     cert === undefined ? undefined : certificateProblem(parseCertificate(cert), nowMs);
   if (certProblem) report('PROVIDER_TLS_CERT_FILE', certProblem);
   if (problems.length > 0) return { problems };
-  const pems = [ca, cert, key].join('\n');
-  if (pems === last?.pems) return { problems, value: last };
+  if (isUnchanged) return { problems, value: last };
   try {
     const context = tls.createSecureContext({
       minVersion: 'TLSv1.2',
@@ -160,6 +162,26 @@ const PRIVATE_KEY = /-----BEGIN [A-Z ]*PRIVATE KEY-----((?:(?!-----)[^])+)-----E
 const NO_KEY = 'holds no private key in PEM; it needs a "BEGIN PRIVATE KEY" block';
 const NO_CERTIFICATE =
   'holds no certificate in PEM; it needs one or more "BEGIN CERTIFICATE" blocks';
+
+/** OpenSSL stops at a damaged certificate, and trusts none after it, without an error. */
+const authoritiesProblem = (pem: string): string | undefined => {
+  const blocks = pem.split(AFTER_CERTIFICATE).filter((text) => linesOf(text) > 0);
+  if (blocks.length === 0) return NO_CERTIFICATE;
+  const damaged = blocks.findIndex((block) => linesOf(block) !== 2 || !parseCertificate(block));
+  if (damaged === -1) return undefined;
+  return (
+    `holds a damaged certificate (number ${damaged + 1} of ${blocks.length}); replace or remove ` +
+    'it: neither it nor those after it would be trusted'
+  );
+};
+
+/**
+ * How many first and last lines of certificates there are. Indented ones count, though OpenSSL
+ * skips them; those in a comment do not.
+ */
+const linesOf = (text: string): number => text.match(CERTIFICATE_LINES)?.length ?? 0;
+const CERTIFICATE_LINES = /^[ \t]*-----(?:BEGIN|END) (?:X509 |TRUSTED )?CERTIFICATE-----/gm;
+const AFTER_CERTIFICATE = /(?<=^[ \t]*-----END (?:X509 |TRUSTED )?CERTIFICATE-----)/m;
 
 /** The first certificate, which is the client's own where others follow. */
 const parseCertificate = (pem: string): X509Certificate | undefined => {

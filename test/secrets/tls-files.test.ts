@@ -49,6 +49,34 @@ test('a pair and an authority that are fine have no problem, nor have no files',
   expect(await problemsOf({ [CERT]: file('chain', pair.cert + authority.cert) })).toEqual([]);
 });
 
+const commentedOut = pair.cert.replaceAll(/^(?=.)/gm, '# ');
+
+test.each([
+  ['text around its certificates', `A\n${authority.cert}\nB\n${pair.cert}C\n`],
+  ['a certificate in a comment', commentedOut + authority.cert + commentedOut],
+  ['other names for a certificate', authority.cert.replaceAll(' CERT', ' X509 CERT') + pair.cert],
+  ['a key among its certificates', authority.cert + pair.key + pair.cert],
+  ['the line breaks of Windows', (authority.cert + pair.cert).replaceAll('\n', '\r\n')],
+])('a bundle with %s has no problem', async (_what, bundle) => {
+  expect(await problemsOf({ [CA]: file('bundle', bundle) })).toEqual([]);
+});
+
+const otherLines = other.cert.split('\n');
+
+test.each([
+  ['a character that is not Base64', other.cert.replace('M', '!')],
+  ['a missing line', otherLines.toSpliced(2, 1).join('\n')],
+  ['no first line', otherLines.slice(1).join('\n')],
+  ['no last line', otherLines.slice(0, -2).join('\n') + '\n'],
+  ['lines that are indented', other.cert.replaceAll(/^/gm, '  ')],
+])('a bundle in which a certificate has %s is a problem', async (_what, damaged) => {
+  const problem = `${CA} holds a damaged certificate (number 2 of`;
+  for (const rest of [pair.cert, '']) {
+    const files = { [CA]: file('damaged', authority.cert + damaged + rest) };
+    expect(await problemsOf(files)).toEqual([expect.stringContaining(problem)]);
+  }
+});
+
 test.each<[string, TlsFiles, problem: string]>([
   ['a missing file', { [CA]: '/nowhere' }, `${CA} cannot be read (ENOENT); name a regular file`],
   [
