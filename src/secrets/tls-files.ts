@@ -100,7 +100,8 @@ const readTlsFiles = async (
     const path = files[variable];
     if (!path) return undefined;
     try {
-      return (await readRegularFile(path, MAX_PEM_BYTES, limits)).toString('latin1');
+      const content = await readRegularFile(path, MAX_PEM_BYTES, limits);
+      return content.toString('latin1').replace(BYTE_ORDER_MARKS, '');
     } catch (error) {
       report(variable, describeUnreadable(error, MAX_PEM_BYTES));
       return undefined;
@@ -137,6 +138,12 @@ const readTlsFiles = async (
     return { problems };
   }
 };
+
+/**
+ * In UTF-8, as Latin-1 reads it. Some editors write one, also into a file that is then joined to
+ * another, and OpenSSL does not find the line that begins with it.
+ */
+const BYTE_ORDER_MARKS = /^\xef\xbb\xbf/gm;
 
 const keyProblem = (error: unknown): string =>
   `does not fit PROVIDER_TLS_CERT_FILE (${describeReadError(error)}); it needs the private key ` +

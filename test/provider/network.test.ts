@@ -170,6 +170,22 @@ test("the authority of PROVIDER_TLS_CA_FILE is trusted besides Node's own", asyn
   expect([Number(trusted), Number(all)]).toEqual([Number(own), Number(own) + 1]);
 });
 
+test('PEM files with a byte order mark work as without it', async () => {
+  await startStrictProvider();
+  const folder = temporaryFolder();
+  const markedFile = async (name: string, pem: string): Promise<string> => {
+    await writeFile(join(folder, name), `\uFEFF${pem}`);
+    return join(folder, name);
+  };
+  const rig = await startService({
+    PROVIDER_TLS_CA_FILE: await markedFile('ca.pem', authority.cert),
+    PROVIDER_TLS_CERT_FILE: await markedFile('client.pem', client.cert),
+    PROVIDER_TLS_KEY_FILE: await markedFile('client.key', client.key),
+  });
+  await getBanks(rig).expect(200);
+  expect(front.clients).toEqual(['the service']);
+});
+
 describeWithHaproxy('a handshake that the provider refuses', () => {
   const handshake = /the provider refuses the TLS handshake: it requires a client certificate/;
   const refusal =

@@ -49,6 +49,14 @@ test('a pair and an authority that are fine have no problem, nor have no files',
   expect(await problemsOf({ [CERT]: file('chain', pair.cert + authority.cert) })).toEqual([]);
 });
 
+test.each([
+  [CA, authority.cert],
+  [CERT, pair.cert],
+  [KEY, pair.key],
+])('%s may begin with a byte order mark', async (variable, pem) => {
+  expect(await problemsOf({ [variable]: file(`marked-${variable}`, `\uFEFF${pem}`) })).toEqual([]);
+});
+
 const commentedOut = pair.cert.replaceAll(/^(?=.)/gm, '# ');
 
 test.each([
@@ -56,6 +64,7 @@ test.each([
   ['a certificate in a comment', commentedOut + authority.cert + commentedOut],
   ['other names for a certificate', authority.cert.replaceAll(' CERT', ' X509 CERT') + pair.cert],
   ['a key among its certificates', authority.cert + pair.key + pair.cert],
+  ['a byte order mark in the middle', `${authority.cert}\uFEFF${pair.cert}`],
   ['the line breaks of Windows', (authority.cert + pair.cert).replaceAll('\n', '\r\n')],
 ])('a bundle with %s has no problem', async (_what, bundle) => {
   expect(await problemsOf({ [CA]: file('bundle', bundle) })).toEqual([]);
