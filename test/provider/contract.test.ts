@@ -31,6 +31,12 @@ test.each([
   'application/hal+json',
   'application/json ; version=1',
   'application/json; charset=utf8',
+  'application/vnd.a.v1+hal+json',
+  'model/gltf+json',
+  'application/vnd.a_b$c+json',
+  `application/vnd.${'a'.repeat(118)}+json; charset=utf-8; profile="${'b'.repeat(500)}"`,
+  'application/json; profile="a;charset=x"; charset=utf-8',
+  'application/json; profile="a\\";charset=x"; charset="UTF-8"',
 ])('a body that is labelled %p is read', async (contentType) => {
   expect((await check({ contentType })).count).toBe(1);
 });
@@ -44,6 +50,15 @@ test.each([
   'application/json; charset=utf-81',
   'application/json; charset=x; charset=utf-8',
   'application/json; charset=charset=utf-8',
+  'application/json; profile="a;charset=utf-8"; charset=x',
+  'application/json; charset="utf-8;x"',
+  'application/json, text/html',
+  'application/json-seq',
+  'application/hal+json+gzip',
+  'application/hal+jsonp',
+  'application/a b+json',
+  'hal+json',
+  `application/json${' '.repeat(1_024)};`,
   '',
 ])('a body that is labelled %p is malformed', async (contentType) => {
   await expect(check({ contentType })).rejects.toMatchObject({ kind: 'malformed' });
