@@ -181,7 +181,7 @@ test.each<[string, () => unknown, EnvironmentVariables, RegExp]>([
   ['is empty', () => truncateSync(path, 0), {}, /no saved list yet$/],
   [
     'is torn',
-    () => truncateSync(path, statSync(path).size / 2),
+    () => truncateSync(path, Math.floor(statSync(path).size / 2)),
     {},
     /contains a damaged list; ignored$/,
   ],

@@ -33,6 +33,8 @@ const seedOf = (index: number): number =>
 
 const enough = new AbortController();
 process.on('message', () => enough.abort());
+// The first process is gone.
+process.on('disconnect', () => process.exit());
 
 const perform = async (pace: Pace, runSeed: number): Promise<boolean> => {
   await tell({ begins: `--mode ${pace} --only=${runSeed}` });
