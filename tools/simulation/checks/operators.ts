@@ -441,21 +441,42 @@ export const changesAreLogged: Check = function* (timeline) {
 /** From when a list is compared until it is reported: it is compressed, and written to Redis. */
 const REPORTED_MS = 5 * SECOND;
 
+interface Change {
+  readonly atMs: number;
+  readonly wallMs: number;
+}
+
+/**
+ * Those that were reported, and those that were served: a list that another replica's replaces at
+ * once is not reported.
+ */
+const largeChangesOf = (timeline: Timeline, process: Process): readonly Change[] => {
+  const reported = timeline
+    .reportsOf(process)
+    .filter(
+      ({ event: { type }, list, previous }) =>
+        (type === 'list-renewed' || type === 'list-restored') &&
+        list &&
+        previous &&
+        changesBetween(previous, list).isLarge,
+    );
+  const served = timeline
+    .servingsOf(process)
+    .flatMap(({ list, fromMs, wallFromMs }, index, all) => {
+      const before = all.slice(0, index).findLast((serving) => serving.list)?.list;
+      const isLarge = list && before && changesBetween(before, list).isLarge;
+      return isLarge ? [{ atMs: fromMs, wallMs: wallFromMs }] : [];
+    });
+  return [...reported, ...served].toSorted((one, later) => one.atMs - later.atMs);
+};
+
 export const theLastLargeChangeIsTold: Check = function* (timeline) {
   for (const process of timeline.processes) {
-    const changes = timeline
-      .reportsOf(process)
-      .filter(
-        ({ event: { type }, list, previous }) =>
-          (type === 'list-renewed' || type === 'list-restored') &&
-          list &&
-          previous &&
-          changesBetween(previous, list).isLarge,
-      );
+    const changes = largeChangesOf(timeline, process);
     for (const { atMs, status } of timeline.readings.filter((each) => each.process === process)) {
       if (!status.cached) continue;
       const toldMs = status.cached.largeChange?.atMs ?? -Infinity;
-      const isOf = (change: Report | undefined): boolean => {
+      const isOf = (change: Change | undefined): boolean => {
         if (!change) return toldMs === -Infinity;
         const lateMs = change.wallMs - toldMs;
         const fromMs = change.atMs - REPORTED_MS;
