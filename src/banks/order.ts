@@ -146,12 +146,8 @@ export const chooseList = <L extends OrderedList>(
 ): Choice => {
   // Nobody has written since ours was loaded.
   if (isSuccessor(ours, theirs)) return 'ours';
-  if (ours.isUnconfirmed) {
-    if (isAfter(ours.storeVersion, originOf(theirs))) return 'ours';
-    // The other replicas serve theirs: an older list is none to compare it with. A decision that
-    // theirs does not know may have been lost, or may never have come to the store.
-    if (!isRequestedLater(ours, theirs) || !isKnownTo(theirs, ours.decisions[0])) return 'theirs';
-  }
+  // Its age has only the wall clock, which may stand still or be wrong by years.
+  if (ours.isUnconfirmed) return isAfter(ours.storeVersion, originOf(theirs)) ? 'ours' : 'theirs';
   const later = laterDecision(ours.decisions, theirs.decisions);
   if (later) return later;
   if (wasStored(ours) && isAfter(theirs.storeVersion, ours.storeVersion)) return 'theirs';
@@ -166,11 +162,6 @@ const isRequestedLater = (some: OrderedList, other: OrderedList): boolean =>
   some.isAgeUnknown === other.isAgeUnknown
     ? some.requestedAtMs > other.requestedAtMs
     : other.isAgeUnknown;
-
-const isKnownTo = (
-  { decisions }: OrderedList,
-  decision: OrderedList['decisions'][number] | undefined,
-): boolean => decision === undefined || decisions.some(({ id }) => id === decision.id);
 
 /** Whose last decision came later; undefined where both have the same one, or none. */
 const laterDecision = (

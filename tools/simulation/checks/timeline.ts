@@ -350,10 +350,14 @@ export const createTimeline = (history: History, endedAtMs: number) => {
       ({ call }) => call.process.fields === write.call.process.fields,
     );
     const first = ofFleet.find((other) => eraAt(other.atMs) === era);
+    const lastBefore = ofFleet.findLast(
+      (other) => eraAt(other.atMs) === later && other.atMs < (first?.atMs ?? 0),
+    );
     return ofFleet.some(
       (other) =>
         other.call === first?.call &&
-        eraAt(other.atMs) === later &&
+        // What was written after that list, nobody who had it from a snapshot knew.
+        other === lastBefore &&
         !troubled(STORE, 'all', other.atMs - SETTLED_MS, other.atMs + SETTLED_MS),
     );
   };
