@@ -243,3 +243,19 @@ test('each odd response fails the load for its reason, and those that HTTP allow
   }
   provider.close();
 });
+
+test.each([
+  [429, 'rate_limited'],
+  [503, 'unavailable'],
+] as const)(
+  'a %i whose body does not end is known by its status and its Retry-After',
+  async (status, kind) => {
+    rig = await startLoadedRig();
+    rig.emulator.respondWith((_req, res) =>
+      res.writeHead(status, { 'retry-after': '600', 'content-length': '100' }).write('slow down'),
+    );
+    expect(await rig.service.list.refresh()).toMatchObject({ kind, retryAfterMs: 600_000 });
+    rig.emulator.respondWith(undefined);
+    expect(await rig.service.list.refresh()).toBeUndefined();
+  },
+);

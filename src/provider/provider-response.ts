@@ -42,9 +42,13 @@ export const readResponse = async (
   if (needsBody(response.status))
     return { ...response, body: await readBody(received, maxBytes, signal) };
   // Not destroy(): an unread undici body without an error listener would end the process.
-  await received.body.dump({ limit: 65_536, signal });
+  const enough = AbortSignal.any([signal, AbortSignal.timeout(DISCARD_MS)]);
+  await received.body.dump({ limit: 65_536, signal: enough }).catch(() => signal.throwIfAborted());
   return { ...response, body: Buffer.alloc(0) };
 };
+
+/** A body that is not needed, and does not end, hides no status and no `Retry-After` for longer. */
+const DISCARD_MS = 500;
 
 /** The first value of a header. */
 export const headerOf = ({ headers }: Dispatcher.ResponseData, name: string): string | undefined =>
