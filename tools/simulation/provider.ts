@@ -49,9 +49,9 @@ const JSON_TYPE = { 'content-type': 'application/json' };
 /** Entries that are not published, one for each reason; none has a name. */
 const unusable = (size: number) => [
   [],
-  { code: ' ', ids: { ispb: '700' }, name: ' ' },
+  { code: size % 2 > 0 ? ' ' : [' ', null], ids: { ispb: '700' }, name: ' ' },
   { code: { of: 'an object' }, ids: { ispb: '700' } },
-  { code: size % 2 > 0 ? 2 ** 53 : -(2 ** 53), ids: { ispb: '700' } },
+  { code: [2 ** 53, -(2 ** 53), [2 ** 53]][size % 3], ids: { ispb: '700' } },
 ];
 
 /** The failures of the README, and answers that are usable though odd. */
