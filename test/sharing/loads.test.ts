@@ -815,6 +815,20 @@ describeWithRedis('with a real Redis', () => {
     expect(Math.round(late.service.list.status().nextLoadInMs / 1_000)).toBe(20);
   });
 
+  test('a Retry-After that came to a replica with a list is over after a minute for who starts without one', async () => {
+    const one = await openRig(optionsOf());
+    await eventually(() => one.service.list.status().isShared === true);
+    await provider.behave('rate-limited', { retryAfter: '600' });
+    expect(await one.service.list.refresh()).toMatchObject({ kind: 'rate_limited' });
+    await stopAtOnce(one);
+    const names = await namesOfValues();
+    await redis.command(`DEL ${names}:list ${names}:head`);
+    clock.skip(20_000);
+    const { list } = (await startWithoutWaiting()).service;
+    await eventually(() => list.status().failure?.kind === 'rate_limited');
+    expect(Math.round(list.retryInMs() / 1_000)).toBe(40);
+  });
+
   test('a Retry-After that was obeyed for a minute without a list holds on for who starts with one', async () => {
     const kept = await saveStaleList();
     await provider.behave('rate-limited', { retryAfter: '600' });

@@ -3,7 +3,7 @@ import type { FailureSharing } from './failure-sharing.ts';
 import { causeOf, type Lease, type SharedFailure } from './fleet.ts';
 import { dependsOnCachedList, type NextLoad } from './next-load.ts';
 import type { RenewalOptions } from './renewal-options.ts';
-import { longestWaitMs } from './schedule.ts';
+import { LONGEST_RETRY_MS, longestWaitMs } from './schedule.ts';
 
 // What the loads of the other replicas mean for this one. While one of them loads, this one waits.
 // A failure of one counts for all.
@@ -32,7 +32,12 @@ export const createOtherReplicas = (
   const adopt = (failure: SharedFailure, { heldUntilMs }: Lease, spreadMs: number): void => {
     const error = causeOf(failure);
     failures.addShared(error, failure.attempts, failure.failingSinceMs);
-    const latestMs = clock.monotonicMs() + longestWaitMs(cache.expiresInMs());
+    // A replica with a list may hold the lease for longer. Without one the minute of a Retry-After
+    // counts from when that came; once it is over, nothing tells when the last failure did.
+    const nowMs = clock.monotonicMs();
+    const passedMs = nowMs - failure.retryAfterReceivedAtMs;
+    const minuteMs = LONGEST_RETRY_MS - (passedMs < LONGEST_RETRY_MS ? Math.max(0, passedMs) : 0);
+    const latestMs = nowMs + Math.max(cache.expiresInMs(), minuteMs);
     nextLoad.planAt(monotonic(Math.min(heldUntilMs, latestMs) + spreadMs));
     onEvent({ type: 'list-load-failed-elsewhere', error, state: cache.state() });
   };
