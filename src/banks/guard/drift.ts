@@ -33,9 +33,7 @@ export const findDrift = (
 ): readonly Drift[] => {
   const drifts: Drift[] = [];
   for (const [field, filledBefore] of cached.profile) {
-    // Names that the provider chooses are collected up to a bound: beyond it, nothing is known of
-    // this one.
-    if (!next.profile.has(field) && next.profile.size >= MAX_FIELD_NAMES) continue;
+    if (!isKnown(next, field)) continue;
     const before: Side = [filledBefore, cached.count];
     const now: Side = [next.profile.get(field) ?? UNFILLED, next.count];
     const whole = cached.count * next.count;
@@ -61,30 +59,38 @@ export const findSlowDrift = (
   const drifts: Drift[] = [];
   for (const field of names) {
     const rates = best.get(field);
-    if (!rates || (!next.profile.has(field) && next.profile.size >= MAX_FIELD_NAMES)) continue;
+    if (!rates || !isKnown(next, field)) continue;
     const now = next.profile.get(field) ?? UNFILLED;
-    const isDrift = (before: number, filledNow: number): boolean =>
-      isMoreThanShare(before * next.count - filledNow * ENTRIES, ENTRIES * next.count, maxDrift);
-    const describe = (before: number, filledNow: number): string =>
-      `in ${percent(before, ENTRIES)} of entries before, ${percent(filledNow, next.count)} now`;
-    const filled = toEntries(rates.filled);
-    const type = JSON_TYPES.find((each) =>
-      isDrift(toEntries(rates.byType[each]), now.filled[each]),
+    const lost = [
+      compared('filled', rates.filled, countFilled(now)),
+      ...JSON_TYPES.map((type) => compared(type, rates.byType[type], now.filled[type])),
+    ].find(({ before, filledNow }) =>
+      isMoreThanShare(before * next.count - filledNow * ENTRIES, ENTRIES * next.count, maxDrift),
     );
-    if (isDrift(filled, countFilled(now)))
-      drifts.push({ field, description: `filled ${describe(filled, countFilled(now))}` });
-    else if (type)
-      drifts.push({
-        field,
-        description: `${type} ${describe(toEntries(rates.byType[type]), now.filled[type])}`,
-      });
+    if (!lost) continue;
+    const [before, after] = [percent(lost.before, ENTRIES), percent(lost.filledNow, next.count)];
+    drifts.push({
+      field,
+      description: `${lost.what} in ${before} of entries before, ${after} now`,
+    });
   }
   return drifts;
 };
 
+/**
+ * Names that the provider chooses are collected up to a bound: beyond it, nothing is known of
+ * another one.
+ */
+const isKnown = ({ profile }: ProfiledList, field: string): boolean =>
+  profile.has(field) || profile.size < MAX_FIELD_NAMES;
+
 /** Whole numbers, so that shares are compared exactly; rounded in favour of the new list. */
 const ENTRIES = 10_000;
-const toEntries = (share: number): number => Math.floor(share * ENTRIES);
+const compared = (what: string, best: number, filledNow: number) => ({
+  what,
+  before: Math.floor(best * ENTRIES),
+  filledNow,
+});
 
 /** How much smaller the share of the filled entries is, times both counts: a whole number. */
 const lostValues = ([before, countBefore]: Side, [now, countNow]: Side): number =>
