@@ -484,10 +484,10 @@ export const theLastLargeChangeIsTold: Check = function* (timeline) {
         return (lateMs >= 0 && lateMs < REPORTED_MS) || (isShaken && toldMs > -Infinity);
       };
       const last = changes.findLast((change) => change.atMs < atMs);
-      const next = changes.filter(
-        (change) => change.atMs >= atMs && change.atMs < atMs + REPORTED_MS,
+      const isOfNext = changes.some(
+        (change) => change.atMs >= atMs && change.atMs < atMs + REPORTED_MS && isOf(change),
       );
-      if (!isOf(last) && !next.some(isOf))
+      if (!isOf(last) && !isOfNext)
         yield [atMs, process, `tells a large change at ${toldMs}, not ${last?.wallMs}`];
     }
   }

@@ -353,13 +353,10 @@ export const createTimeline = (history: History, endedAtMs: number) => {
     const lastBefore = ofFleet.findLast(
       (other) => eraAt(other.atMs) === later && other.atMs < (first?.atMs ?? 0),
     );
-    return ofFleet.some(
-      (other) =>
-        other.call === first?.call &&
-        // What was written after that list, nobody who had it from a snapshot knew.
-        other === lastBefore &&
-        !troubled(STORE, 'all', other.atMs - SETTLED_MS, other.atMs + SETTLED_MS),
-    );
+    // What was written after that list, nobody who had it from a snapshot knew.
+    if (!lastBefore || lastBefore.call !== first?.call) return false;
+    const { atMs: fromMs } = lastBefore;
+    return !troubled(STORE, 'all', fromMs - SETTLED_MS, fromMs + SETTLED_MS);
   };
   /**
    * Whether a process can know how old a list is. A snapshot has only the wall clock: where that was
