@@ -45,4 +45,5 @@ export const listNames = (names: readonly string[]): string[] => [
 ];
 
 const MAX_NAMES = 50;
+/** No name of a field that is collected is longer. */
 const MAX_NAME_CHARS = 100;

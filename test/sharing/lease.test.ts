@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
+import { wall } from '../../src/clock.ts';
 import { makeBanks } from '../helpers/banks.ts';
 import { holdBack } from '../helpers/hold-back.ts';
-import { wall } from '../../src/clock.ts';
 import { createManualClock } from '../helpers/manual-clock.ts';
 import { describeWithRedis } from '../helpers/redis-server.ts';
 import { beginAnew, clock, optionsOf, provider, start } from '../helpers/replicas.ts';

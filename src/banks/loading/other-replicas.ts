@@ -35,8 +35,8 @@ export const createOtherReplicas = (
     // A replica with a list may hold the lease for longer. Without one the minute of a Retry-After
     // counts from when that came; once it is over, nothing tells when the last failure did.
     const nowMs = clock.monotonicMs();
-    const passedMs = nowMs - failure.retryAfterReceivedAtMs;
-    const minuteMs = LONGEST_RETRY_MS - (passedMs < LONGEST_RETRY_MS ? Math.max(0, passedMs) : 0);
+    const leftMs = failure.retryAfterReceivedAtMs + LONGEST_RETRY_MS - nowMs;
+    const minuteMs = leftMs > 0 ? Math.min(leftMs, LONGEST_RETRY_MS) : LONGEST_RETRY_MS;
     const latestMs = nowMs + Math.max(cache.expiresInMs(), minuteMs);
     nextLoad.planAt(monotonic(Math.min(heldUntilMs, latestMs) + spreadMs));
     onEvent({ type: 'list-load-failed-elsewhere', error, state: cache.state() });
