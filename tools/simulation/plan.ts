@@ -54,11 +54,26 @@ const ACTIONS = {
   /** Half of the list goes while a replica is cut off from Redis; operators accept both there and
    * elsewhere, and ask again when it is back. */
   partition: {
+    needs: 'redis',
     weight: 1,
     having: {
       forMs: fc.constantFrom(6 * SECOND, 20 * SECOND, 3 * MINUTE),
       isAcceptedThereFirst: fc.boolean(),
       refreshesAfterMs: fc.option(apartMs),
+    },
+  },
+  /**
+   * Operators accept half a list. A replica starts again from its snapshot while it is cut off from
+   * Redis, and is asked for a list; another one may be asked too, meanwhile or afterwards.
+   */
+  'restart apart': {
+    needs: 'both',
+    weight: 2,
+    having: {
+      isAccepted: fc.boolean(),
+      forMs: fc.constantFrom(20 * SECOND, MINUTE),
+      anotherAskedAfterMs: fc.option(fc.constantFrom(5 * SECOND, 15 * SECOND, 2 * MINUTE)),
+      clockMs: fc.option(clockErrorMs, { freq: 2 }),
     },
   },
   /**
@@ -77,9 +92,10 @@ const ACTIONS = {
   /**
    * All is lost but the disk of one replica, which starts last; Redis may have older data, or what
    * nobody can use; the provider may be down. The first one may be stopped while it loads, and an
-   * operator may ask as soon as the provider is back.
+   * operator may ask as soon as the provider is back. The clock of the last one may be wrong then.
    */
   'all anew': {
+    needs: 'redis',
     weight: 2,
     having: {
       behaviour: fc.constantFrom<BehaviourName[]>('healthy', 'hang', 'hang', 'unavailable'),
@@ -89,6 +105,7 @@ const ACTIONS = {
       apartMs: fc.constantFrom(SECOND, 7 * SECOND),
       isFirstStopped: fc.boolean(),
       isAskedAfter: fc.boolean(),
+      clockMs: fc.option(clockErrorMs, { freq: 2 }),
     },
   },
   /**
@@ -96,6 +113,7 @@ const ACTIONS = {
    * Redis keeps it and all start without one.
    */
   'anew in an outage': {
+    needs: 'redis',
     weight: 1,
     having: { isAll: fc.boolean(), retryAfterS: fc.constantFrom(undefined, 600) },
   },
@@ -112,7 +130,8 @@ const ACTIONS = {
    * time after it was killed.
    */
   'clock corrected': {
-    weight: 1,
+    needs: 'snapshot',
+    weight: 2,
     having: { wrongByMs: clockErrorMs, isSetByStarts: fc.tuple(fc.boolean(), fc.boolean()) },
   },
   visit: { weight: 1, having: {} },
@@ -129,11 +148,13 @@ const ACTIONS = {
     having: { to: fc.oneof(clockErrorMs, fc.constantFrom(0, 0, 'it stands still' as const)) },
   },
   disk: {
+    needs: 'snapshot',
     weight: 1,
     having: { fails: fc.boolean(), slowMs: lasting(5 * SECOND), forMs: lasting(HOUR) },
   },
   /** Somebody deletes it or writes into it; what is signed may have changed anywhere. */
   snapshot: {
+    needs: 'snapshot',
     weight: 1,
     having: { become: fc.constantFrom('lost', 'cut short', 'spoilt'), isRestarted: fc.boolean() },
   },
@@ -164,10 +185,12 @@ const ACTIONS = {
         keys<ListChange>(LIST_CHANGES),
         fc.constantFrom<ListChange[]>('as usual', 'an eighth of it gone'),
       ),
-      isEachTime: fc.constantFrom(false, false, true),
+      /** Once, or once more at each call, or at each fifth. */
+      everyCalls: fc.constantFrom(undefined, undefined, undefined, 1, 5),
     },
   },
   redis: {
+    needs: 'redis',
     weight: 5,
     having: {
       fault: fc.constantFrom<RedisFault[]>(...REDIS_FAULTS),
@@ -176,6 +199,7 @@ const ACTIONS = {
     },
   },
   'redis connections': {
+    needs: 'redis',
     weight: 1,
     having: { become: fc.constantFrom('cut', 'half-open'), isForAll: fc.boolean() },
   },
@@ -183,22 +207,39 @@ const ACTIONS = {
    * Another server takes over, with older data: null stands for those before an operator accepted a
    * list. After a long time, with none.
    */
-  'redis fail-over': { weight: 3, having: { lostMs: fc.option(lasting(DAY), { freq: 2 }) } },
-  'redis emptied': { weight: 1, having: {} },
-  /** Somebody without the key changes what it has; only where there is a key. */
-  'redis spoilt': { weight: 1, having: {} },
+  'redis fail-over': {
+    needs: 'redis',
+    weight: 3,
+    having: { lostMs: fc.option(lasting(DAY), { freq: 2 }) },
+  },
+  'redis emptied': { needs: 'redis', weight: 1, having: {} },
+  /** Somebody without the key changes what it has, once or again and again; only with a key. */
+  'redis spoilt': { needs: 'redis', weight: 1, having: { times: fc.constantFrom(1, 1, 12) } },
 };
+
+/** Where a fleet keeps its list, how often, and what happens only there. */
+const STORES = [
+  { weight: 6, hasRedis: true, hasSnapshot: true, needs: ['redis', 'snapshot', 'both'] },
+  { weight: 4, hasRedis: true, hasSnapshot: false, needs: ['redis'] },
+  { weight: 4, hasRedis: false, hasSnapshot: true, needs: ['snapshot'] },
+  { weight: 1, hasRedis: false, hasSnapshot: false, needs: [] },
+] as const;
+type Stores = (typeof STORES)[number];
+
 type Made<T> = { readonly [K in keyof T]: T[K] extends fc.Arbitrary<infer V> ? V : never };
 export type Action = {
   [T in keyof typeof ACTIONS]: { readonly type: T } & Made<(typeof ACTIONS)[T]['having']>;
 }[keyof typeof ACTIONS];
 
-const anyAction = fc.oneof(
-  ...Object.entries(ACTIONS).map(([type, { weight, having }]) => ({
-    weight,
-    arbitrary: fc.record({ type: fc.constant(type), ...having }),
-  })),
-) as fc.Arbitrary<Action>;
+const anyAction = ({ needs }: Stores) =>
+  fc.oneof(
+    ...Object.entries(ACTIONS)
+      .filter(([, action]) => !('needs' in action) || needs.some((need) => need === action.needs))
+      .map(([type, { weight, having }]) => ({
+        weight,
+        arbitrary: fc.record({ type: fc.constant(type), ...having }),
+      })),
+  ) as fc.Arbitrary<Action>;
 
 /** Moments that are worth hitting, by the beginning of what happens then. */
 const MOMENTS = [
@@ -213,7 +254,7 @@ const MOMENTS = [
   'the disk writes',
 ] as const;
 
-const anyEvent = (fromMs: number, toMs: number) =>
+const anyEvent = (action: fc.Arbitrary<Action>, fromMs: number, toMs: number) =>
   fc.record({
     atMs: fc.integer({ min: fromMs, max: toMs - 1 }),
     /** Not before this happens the next time. */
@@ -221,7 +262,7 @@ const anyEvent = (fromMs: number, toMs: number) =>
     plusMs: fc.constantFrom(0, 0, 1, 3, 10, 60, 400, 4_000),
     /** The replica, counted from 0. */
     who: fc.nat({ max: 4 }),
-    action: anyAction,
+    action,
   });
 
 /**
@@ -245,7 +286,7 @@ const TTLS = {
   quiet: [HOUR, 6 * HOUR, 30 * DAY],
 } satisfies Record<Pace, number[]>;
 
-const setup = (pace: Pace, replicas: number | undefined) =>
+const setup = (pace: Pace, replicas: number | undefined, { hasRedis, hasSnapshot }: Stores) =>
   fc
     .record({
       seed: fc.nat(),
@@ -254,8 +295,8 @@ const setup = (pace: Pace, replicas: number | undefined) =>
       otherTtl: fc.constantFrom(1, 1, 1, 0.5),
       maxStaleMs: fc.constantFrom(7 * DAY, pace === 'day' ? 2 * HOUR : 40 * SECOND),
       timeoutMs: fc.constantFrom(2 * SECOND, 4 * SECOND),
-      hasRedis: fc.constantFrom(true, true, true, false),
-      hasSnapshot: fc.boolean(),
+      hasRedis: fc.constant(hasRedis),
+      hasSnapshot: fc.constant(hasSnapshot),
       isSigned: fc.boolean(),
       /** The list is inside an object. */
       isInside: fc.constantFrom(false, false, true),
@@ -280,19 +321,24 @@ const setup = (pace: Pace, replicas: number | undefined) =>
       hours: made.ttlMs > DAY ? 62 * 24 : HOURS[pace] * (made.ttlMs < USUAL_TTL_MS ? 0.3 : 1),
     }));
 
-export const plan = (pace: Pace, replicas?: number) => {
+const planWith = (stores: Stores, pace: Pace, replicas: number | undefined) => {
   const hours = HOURS[pace];
+  const action = anyAction(stores);
   const ofHour = (hour: number) =>
-    fc.array(anyEvent(hour * HOUR, (hour + 1) * HOUR), { minLength: 1, maxLength: 3, size: 'max' });
+    fc.array(anyEvent(action, hour * HOUR, (hour + 1) * HOUR), {
+      minLength: 1,
+      maxLength: 3,
+      size: 'max',
+    });
   const few = { rush: 40, liveness: 20, quiet: 2, day: 0 }[pace];
   const events =
     pace === 'day'
       ? fc
           .tuple(...Array.from({ length: hours }, (_, hour) => ofHour(hour)))
           .map((found) => found.flat())
-      : fc.array(anyEvent(0, hours * HOUR), { maxLength: few, size: 'max' });
+      : fc.array(anyEvent(action, 0, hours * HOUR), { maxLength: few, size: 'max' });
   return fc
-    .record({ setup: setup(pace, replicas), events })
+    .record({ setup: setup(pace, replicas, stores), events })
     .map(({ setup: made, events: planned }) => ({
       setup: made,
       events: planned.map((event) => ({
@@ -301,6 +347,14 @@ export const plan = (pace: Pace, replicas?: number) => {
       })),
     }));
 };
+
+export const plan = (pace: Pace, replicas?: number) =>
+  fc.oneof(
+    ...STORES.map((stores) => ({
+      weight: stores.weight,
+      arbitrary: planWith(stores, pace, replicas),
+    })),
+  );
 
 export type Plan = ReturnType<typeof plan> extends fc.Arbitrary<infer P> ? P : never;
 export type Setup = Plan['setup'];

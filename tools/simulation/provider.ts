@@ -111,6 +111,7 @@ export type BehaviourName = keyof typeof BEHAVIOURS;
 export const LIST_CHANGES = {
   'one bank renamed': ({ renames }) => ({ renames: renames + 1 }),
   'as usual': () => USUAL,
+  'one of it gone': ({ size }) => ({ size: Math.max(1, size - 1) }),
   'an eighth of it gone': ({ size }) => ({ size: Math.ceil((size * 7) / 8) }),
   'a fifth of it gone': ({ size }) => ({ size: Math.ceil((size * 4) / 5) }),
   'a fifth and one gone': ({ size }) => ({ size: Math.max(1, Math.ceil((size * 4) / 5) - 1) }),
@@ -138,8 +139,8 @@ export const createProviderWorld = (world: World, history: History, isInside: bo
     { name: BehaviourName; retryAfterS: number | undefined }
   >();
   let shape = USUAL;
-  /** Applied once more at each call. */
-  let trend: ListChange | undefined;
+  /** Applied once more at each of so many calls. */
+  let trend: { readonly change: ListChange; readonly everyCalls: number } | undefined;
   let slowMs = 0;
   let isDeaf = false;
 
@@ -182,7 +183,8 @@ export const createProviderWorld = (world: World, history: History, isInside: bo
         body?.destroy(new Error('aborted'));
       });
       later(lag(), 'is asked', () => {
-        if (trend) shape = toShape({ ...shape, ...LIST_CHANGES[trend](shape) });
+        if (trend && call.number % trend.everyCalls === 0)
+          shape = toShape({ ...shape, ...LIST_CHANGES[trend.change](shape) });
         const { name, retryAfterS } =
           behaviours.get(life.process.index) ?? behaviours.get('all') ?? steady(call.number);
         const behaviour: Behaviour = BEHAVIOURS[name];
@@ -256,9 +258,10 @@ export const createProviderWorld = (world: World, history: History, isInside: bo
       if (name === 'healthy') behaviours.delete(who);
       else behaviours.set(who, { name, retryAfterS });
     },
-    change: (change: ListChange, isTrend: boolean): void => {
+    /** @param everyCalls the change goes on at each of so many calls; undefined: it does not */
+    change: (change: ListChange, everyCalls: number | undefined): void => {
       shape = toShape({ ...shape, ...LIST_CHANGES[change](shape) });
-      trend = isTrend ? change : undefined;
+      trend = everyCalls === undefined ? undefined : { change, everyCalls };
     },
     /** The list stays as it is. */
     holdStill: (): void => void (trend = undefined),

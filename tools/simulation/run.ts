@@ -25,6 +25,8 @@ const SECOND = 1_000;
 const HOUR = 3_600 * SECOND;
 /** For long enough to be noticed, and saved. */
 const CLOCK_IS_KEPT_MS = 80 * SECOND;
+/** Long enough for somebody to write the list again. */
+const SPOILT_APART_MS = 2 * SECOND;
 const DISK_WORKS = { fails: false, slowMs: 5 };
 
 /** @param onStep is called with what happens */
@@ -130,6 +132,8 @@ export const run = async (
       start(surroundings, machine);
     });
   };
+  const changeList = (change: ListChange, machine: Machine): void =>
+    void perform.list({ type: 'list', change, everyCalls: undefined }, machine);
   const beginOutage = (machine: Machine, forMs: number, retryAfterS?: 600): void => {
     const outage = { behaviour: 'unavailable', retryAfterS, isForAll: true } as const;
     perform.provider({ type: 'provider', ...outage, forMs }, machine);
@@ -155,11 +159,23 @@ export const run = async (
         { type: 'redis', fault: 'refuses connections', forMs, isForAll: false },
         machine,
       );
-      perform.list({ type: 'list', change: 'half of it gone', isEachTime: false }, machine);
+      changeList('half of it gone', machine);
       const other = machines[(index + 1) % machines.length] ?? machine;
       const inTurn = isAcceptedThereFirst ? [machine, other] : [other, machine];
       inTurn.forEach((each, turn) => operate((forMs * (turn + 1)) / 3, each, () => OVERRIDABLE));
       if (refreshesAfterMs !== null) operate(forMs + refreshesAfterMs, machine, () => []);
+    },
+    'restart apart': ({ isAccepted, forMs, anotherAskedAfterMs, clockMs }, machine) => {
+      const other = machines[(machine.index + 1) % machines.length] ?? machine;
+      changeList('half of it gone', machine);
+      if (isAccepted) operate(50, machine, () => OVERRIDABLE);
+      later(10 * SECOND, 'a restart', () => {
+        const alone = { fault: 'refuses connections', forMs, isForAll: false } as const;
+        perform.redis({ type: 'redis', ...alone }, machine);
+        perform.kill({ type: 'kill', downMs: SECOND, clockMs }, machine);
+      });
+      operate(14 * SECOND, machine, () => []);
+      if (anotherAskedAfterMs !== null) operate(10 * SECOND + anotherAskedAfterMs, other, () => []);
     },
     'limit meanwhile': ({ retryAfterS, isToldLess, killed, isAskedAgain }, machine) => {
       const other = machines[(machine.index + 1) % machines.length] ?? machine;
@@ -189,20 +205,21 @@ export const run = async (
         );
     },
     'all anew': (
-      { behaviour, retryAfterS, forMs, become, apartMs, isFirstStopped, isAskedAfter },
+      { behaviour, retryAfterS, forMs, become, apartMs, isFirstStopped, isAskedAfter, clockMs },
       last,
     ) => {
       perform.provider({ type: 'provider', behaviour, retryAfterS, forMs, isForAll: true }, last);
       if (become === 'older')
         perform['redis fail-over']({ type: 'redis fail-over', lostMs: 3.5 * setup.ttlMs }, last);
       else if (become === 'spoilt' && setup.isSigned)
-        perform['redis spoilt']({ type: 'redis spoilt' }, last);
+        perform['redis spoilt']({ type: 'redis spoilt', times: 1 }, last);
       else perform['redis emptied']({ type: 'redis emptied' }, last);
       for (const machine of machines) {
         const turn = (machine.index - last.index - 1 + machines.length) % machines.length;
-        perform.kill({ type: 'kill', downMs: (turn + 1) * apartMs, clockMs: null }, machine);
-        if (machine === last) continue;
-        loseDisk(machine);
+        const downMs = (turn + 1) * apartMs;
+        const isLast = machine === last;
+        perform.kill({ type: 'kill', downMs, clockMs: isLast ? clockMs : null }, machine);
+        if (!isLast) loseDisk(machine);
       }
       const first = machines[(last.index + 1) % machines.length] ?? last;
       if (isFirstStopped)
@@ -227,9 +244,7 @@ export const run = async (
       const usual: ListChange = 'as usual';
       for (const [index, next] of [change, usual, thenChange].entries()) {
         const afterMs = index * 20 * SECOND;
-        later(afterMs, 'another list', () =>
-          perform.list({ type: 'list', change: next, isEachTime: false }, machine),
-        );
+        later(afterMs, 'another list', () => changeList(next, machine));
         operate(afterMs + 10, machine, () => []);
       }
     },
@@ -298,9 +313,9 @@ export const run = async (
       during('slowness', record('provider', 'all', until(forMs)), (isOn) =>
         provider.slow(isOn ? ms : 0, isOn && isDeaf),
       ),
-    list: ({ change, isEachTime }) => {
+    list: ({ change, everyCalls }) => {
       record('list', 'all');
-      provider.change(change, isEachTime);
+      provider.change(change, everyCalls);
     },
     redis: ({ fault, forMs, isForAll }, { index }) => {
       const who = isForAll ? 'all' : index;
@@ -324,10 +339,13 @@ export const run = async (
       record('silent redis', 'all');
       redis.empty();
     },
-    'redis spoilt': () => {
+    'redis spoilt': ({ times }) => {
       if (!setup.isSigned) return;
-      record('silent redis', 'all', undefined, 'spoilt');
-      redis.spoil();
+      for (let index = 0; index < times; index += 1)
+        later(index * SPOILT_APART_MS, 'redis is spoilt', () => {
+          record('silent redis', 'all', undefined, 'spoilt');
+          redis.spoil();
+        });
     },
   };
   let isHealed = false;
