@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { isLoadErrorKind } from '../banks/load-error.ts';
 import type { Lease, SharedFailure } from '../banks/loading/fleet.ts';
+import { LONGEST_RETRY_MS, minimumRetryAfterMs } from '../banks/loading/schedule.ts';
 import { monotonic, type MonotonicMs, type StoreMs } from '../clock.ts';
 import { isJsonObject, parseJson } from '../json.ts';
 import { StoreError } from './store-report.ts';
@@ -60,18 +61,22 @@ export const createLeaseFormat = ({ ownId, signing, longestLeaseMs }: LeaseForma
     const saved = signed && toLease(parseJson(signed.toString()));
     if (!saved) return undefined;
     const { id, owner, heldUntilMs, failure } = saved;
-    const heldForMs = heldUntilMs - storeMs;
+    const shared = failure && toShared(failure, moment);
+    const savedForMs = heldUntilMs - storeMs;
+    // The clock of the store may have been set back since.
+    const longestWaitMs = Math.max(LONGEST_RETRY_MS, shared?.retryAfterMs ?? 0);
+    const heldForMs = saved.isLoading ? savedForMs : Math.min(savedForMs, longestWaitMs);
     const foundUntilMs = failure
       ? Math.max(heldUntilMs + FAILURE_FOUND_MS, failure.retryAfterUntilMs)
       : heldUntilMs;
-    if (foundUntilMs <= storeMs || heldForMs > longestLeaseMs) return undefined;
+    if (foundUntilMs <= storeMs || savedForMs > longestLeaseMs) return undefined;
     return {
       id,
       owner,
       isOwn: owner === ownId,
       isLoading: saved.isLoading && heldForMs > 0,
       heldUntilMs: monotonic(nowMs + heldForMs),
-      failure: failure && toShared(failure, moment),
+      failure: shared,
     };
   };
   return {
@@ -106,29 +111,47 @@ interface SavedLease {
 interface SavedFailure extends Pick<SharedFailure, 'id' | 'kind' | 'attempts' | 'listId'> {
   /** When the first load failed. */
   readonly failingSinceMs: number;
-  /** When the provider's `Retry-After` ends. */
+  /** When the provider's `Retry-After` ends; 0: there is none. */
   readonly retryAfterUntilMs: number;
+  /** When it ends for a replica without a list; 0: it has. */
+  readonly retryAfterMinimumUntilMs: number;
   /** When it was received. */
   readonly retryAfterReceivedAtMs: number;
 }
 
 const toShared = (
-  { failingSinceMs, retryAfterUntilMs, retryAfterReceivedAtMs, ...failure }: SavedFailure,
+  {
+    failingSinceMs,
+    retryAfterUntilMs,
+    retryAfterMinimumUntilMs,
+    retryAfterReceivedAtMs,
+    ...failure
+  }: SavedFailure,
   moment: StoreMoment,
 ): SharedFailure => ({
   ...failure,
   failingSinceMs: fromStoreTime(failingSinceMs, moment),
-  retryAfterMs: Math.max(0, retryAfterUntilMs - moment.storeMs),
+  // No more than the whole: the clock of the store may have been set back since.
+  retryAfterMs: Math.max(0, retryAfterUntilMs - Math.max(moment.storeMs, retryAfterReceivedAtMs)),
+  retryAfterMinimumMs: minimumRetryAfterMs(Math.max(0, retryAfterMinimumUntilMs - moment.storeMs)),
   retryAfterReceivedAtMs: fromStoreTime(retryAfterReceivedAtMs, moment),
 });
 
 const toSaved = (
-  { failingSinceMs, retryAfterMs, retryAfterReceivedAtMs, ...failure }: SharedFailure,
+  {
+    failingSinceMs,
+    retryAfterMs,
+    retryAfterMinimumMs,
+    retryAfterReceivedAtMs,
+    ...failure
+  }: SharedFailure,
   moment: StoreMoment,
 ): SavedFailure => ({
   ...failure,
   failingSinceMs: toStoreTime(failingSinceMs, moment),
-  retryAfterUntilMs: toSavedTime(moment.storeMs + retryAfterMs),
+  retryAfterUntilMs: retryAfterMs > 0 ? toSavedTime(moment.storeMs + retryAfterMs) : 0,
+  retryAfterMinimumUntilMs:
+    retryAfterMinimumMs > 0 ? toSavedTime(moment.storeMs + retryAfterMinimumMs) : 0,
   retryAfterReceivedAtMs: toStoreTime(retryAfterReceivedAtMs, moment),
 });
 
@@ -153,8 +176,8 @@ const toLease = (value: unknown): SavedLease | undefined => {
 
 const toFailure = (value: unknown): SavedFailure | undefined => {
   if (!isJsonObject(value)) return undefined;
-  const { id, kind, attempts, failingSinceMs, listId, retryAfterUntilMs, retryAfterReceivedAtMs } =
-    value;
+  const { id, kind, attempts, failingSinceMs, listId, ...retryAfter } = value;
+  const { retryAfterUntilMs, retryAfterMinimumUntilMs, retryAfterReceivedAtMs } = retryAfter;
   const isFailure =
     isId(id) &&
     isLoadErrorKind(kind) &&
@@ -162,8 +185,17 @@ const toFailure = (value: unknown): SavedFailure | undefined => {
     isWholeUpTo(MAX_TIME_MS, failingSinceMs) &&
     isId(listId) &&
     isWholeUpTo(MAX_TIME_MS, retryAfterUntilMs) &&
+    isWholeUpTo(MAX_TIME_MS, retryAfterMinimumUntilMs) &&
     isWholeUpTo(MAX_TIME_MS, retryAfterReceivedAtMs);
-  return isFailure
-    ? { id, kind, attempts, failingSinceMs, listId, retryAfterUntilMs, retryAfterReceivedAtMs }
-    : undefined;
+  if (!isFailure) return undefined;
+  return {
+    id,
+    kind,
+    attempts,
+    failingSinceMs,
+    listId,
+    retryAfterUntilMs,
+    retryAfterMinimumUntilMs,
+    retryAfterReceivedAtMs,
+  };
 };

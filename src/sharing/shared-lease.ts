@@ -87,6 +87,10 @@ export const createSharedLease = (options: SharedLeaseOptions) => {
         attempts: keeper.failures.current().failure ? newFailure.attempts : 0,
         listId: store.version()?.listId ?? '',
         retryAfterMs: Math.max(newFailure.retryAfterMs, earlier?.retryAfterMs ?? 0),
+        retryAfterMinimumMs: Math.max(
+          newFailure.retryAfterMinimumMs,
+          earlier?.retryAfterMinimumMs ?? 0,
+        ),
         // That of the longer one. A new one counts as received now: the time of its response could
         // be too early, by as long as the reply of the store took, and a list that was requested
         // before it would then end it.

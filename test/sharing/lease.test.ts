@@ -64,6 +64,34 @@ describeWithRedis('with a real Redis', () => {
     expect(two.service.list.status().state).toBe('fresh');
   });
 
+  test('attempts go on within a minute after the clock of Redis was set back', async () => {
+    let storeErrorMs = 0;
+    const storeClock = { wallMs: () => wall(clock.wallMs() + storeErrorMs) };
+    const one = await start({ clock: createManualClock(), storeClock });
+    const two = await start({ storeClock });
+    await provider.behave('unavailable');
+    expect(await one.service.list.refresh()).toMatchObject({ kind: 'unavailable' });
+    await eventually(() => two.service.list.status().failing?.attempts === 1);
+    storeErrorMs = -30 * MINUTE;
+    const late = await start({ storeClock });
+    // What is passed on with a later failure lasts no longer either.
+    expect(await two.service.list.refresh()).toMatchObject({ kind: 'unavailable' });
+    await eventually(() => late.service.list.status().failing?.attempts === 2);
+    for (const rig of [two, late]) expect(await plannedInMs(rig)).toBeLessThan(1.1 * MINUTE);
+  });
+
+  test('a Retry-After lasts no longer after the clock of Redis was set back', async () => {
+    let storeErrorMs = 0;
+    const storeClock = { wallMs: () => wall(clock.wallMs() + storeErrorMs) };
+    const one = await start({ storeClock });
+    await eventually(() => one.service.list.status().isShared === true);
+    await provider.behave('rate-limited', { retryAfter: '600' });
+    expect(await one.service.list.refresh()).toMatchObject({ kind: 'rate_limited' });
+    storeErrorMs = -30 * MINUTE;
+    const late = await start({ storeClock });
+    expect(Math.round((await plannedInMs(late)) / MINUTE)).toBe(10);
+  });
+
   test('a request that waited for a failed load gets the time of the next one', async () => {
     const answer = holdBack(provider, { status: 503 });
     const { list } = (await startRig(optionsOf())).service;

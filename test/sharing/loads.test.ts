@@ -213,6 +213,7 @@ describeWithRedis('with a real Redis', () => {
         failingSinceMs: 0,
         listId,
         retryAfterUntilMs: 0,
+        retryAfterMinimumUntilMs: 0,
         retryAfterReceivedAtMs: 0,
       };
       const heldUntilMs = clock.wallMs() + MINUTE;
@@ -497,6 +498,16 @@ describeWithRedis('with a real Redis', () => {
     expect(await one.service.list.refresh()).toMatchObject({ kind: 'rate_limited' });
     await eventually(() => two.service.list.status().failing?.attempts === 2);
     expect(Math.round((await plannedInMs(two)) / 1_000)).toBe(10);
+  });
+
+  test('a Retry-After of two minutes during a longer one holds for a minute for all without a list', async () => {
+    const [one, two] = await startTwoInVain();
+    await pass(50, one, two);
+    await provider.behave('rate-limited', { retryAfter: '120' });
+    expect(await one.service.list.refresh()).toMatchObject({ kind: 'rate_limited' });
+    await eventually(() => two.service.list.status().failing?.attempts === 2);
+    for (const rig of [one, two, await startWithoutWaiting()])
+      expect(Math.round((await plannedInMs(rig)) / 1_000)).toBe(60);
   });
 
   test('a Retry-After that comes while Redis is away is not lost by a failure of another replica', async () => {

@@ -4,7 +4,7 @@ import type { LoadError } from '../load-error.ts';
 import type { NewFailure, SharedFailure } from './fleet.ts';
 import type { NextLoad } from './next-load.ts';
 import type { RenewalOptions } from './renewal-options.ts';
-import { boundedRetryAfterMs } from './schedule.ts';
+import { boundedRetryAfterMs, minimumRetryAfterMs } from './schedule.ts';
 
 // What the other replicas need to know of a failed load: it is written for them, and again where
 // the shared store has lost it.
@@ -21,7 +21,10 @@ export const createFailureSharing = (options: RenewalOptions, nextLoad: NextLoad
    * Writes the known failure, with the time of the next attempt, unless a success has followed it.
    */
   const writeKnown = async (
-    retryAfterLeft: Pick<NewFailure, 'retryAfterMs' | 'retryAfterReceivedAtMs'>,
+    retryAfterLeft: Pick<
+      NewFailure,
+      'retryAfterMs' | 'retryAfterMinimumMs' | 'retryAfterReceivedAtMs'
+    >,
   ): Promise<void> => {
     const { failing } = failures.current();
     const written = failing && known;
@@ -66,7 +69,7 @@ export const createFailureSharing = (options: RenewalOptions, nextLoad: NextLoad
       failures.noteSeen(id);
       known = { id, kind: failure.kind, isShared: false };
       const retryAfterMs = boundedRetryAfterMs(failure.retryAfterMs ?? 0, ttlMs);
-      await writeKnown({ retryAfterMs });
+      await writeKnown({ retryAfterMs, retryAfterMinimumMs: minimumRetryAfterMs(retryAfterMs) });
     },
     /**
      * To be called after each look at the shared store. Writes the known failure where it came

@@ -78,7 +78,12 @@ export interface SharedFailure {
    * received it, and again by each other one.
    */
   readonly retryAfterMs: number;
-  /** When that was received, or a little later; later failures keep it. */
+  /**
+   * For how much of that it holds without a list to serve, in milliseconds: for a minute from when
+   * it was received. Of several, that of the last one to end.
+   */
+  readonly retryAfterMinimumMs: number;
+  /** When it was received, or a little later; later failures keep it. */
   readonly retryAfterReceivedAtMs: MonotonicMs;
 }
 

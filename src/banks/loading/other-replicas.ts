@@ -32,12 +32,12 @@ export const createOtherReplicas = (
   const adopt = (failure: SharedFailure, { heldUntilMs }: Lease, spreadMs: number): void => {
     const error = causeOf(failure);
     failures.addShared(error, failure.attempts, failure.failingSinceMs);
-    // A replica with a list may hold the lease for longer. Without one the minute of a Retry-After
-    // counts from when that came; once it is over, nothing tells when the last failure did.
-    const nowMs = clock.monotonicMs();
-    const leftMs = failure.retryAfterReceivedAtMs + LONGEST_RETRY_MS - nowMs;
-    const minuteMs = leftMs > 0 ? Math.min(leftMs, LONGEST_RETRY_MS) : LONGEST_RETRY_MS;
-    const latestMs = nowMs + Math.max(cache.expiresInMs(), minuteMs);
+    // A replica with a list may hold the lease for longer, for a Retry-After. Without one that holds
+    // for a minute; once this is over, nothing tells when the last failure came.
+    const { retryAfterMs, retryAfterMinimumMs } = failure;
+    const isHeldForLonger = retryAfterMs > retryAfterMinimumMs && retryAfterMinimumMs > 0;
+    const minuteMs = isHeldForLonger ? retryAfterMinimumMs : LONGEST_RETRY_MS;
+    const latestMs = clock.monotonicMs() + Math.max(cache.expiresInMs(), minuteMs);
     nextLoad.planAt(monotonic(Math.min(heldUntilMs, latestMs) + spreadMs));
     onEvent({ type: 'list-load-failed-elsewhere', error, state: cache.state() });
   };

@@ -2,7 +2,7 @@ import { monotonic, type Clock, type MonotonicMs } from '../../clock.ts';
 import type { ListKeeper } from '../list-keeper.ts';
 import type { LoadError } from '../load-error.ts';
 import { causeOf, type SharedFailure } from './fleet.ts';
-import { boundedRetryAfterMs, LONGEST_RETRY_MS } from './schedule.ts';
+import { boundedRetryAfterMs, minimumRetryAfterMs } from './schedule.ts';
 
 // Until when the provider's `Retry-After` forbids a load, whichever replica received it.
 
@@ -24,6 +24,11 @@ interface Wait {
   /** The failure that the last one came with. */
   readonly cause: LoadError;
 }
+
+type ReceivedWait = Pick<
+  SharedFailure,
+  'retryAfterMs' | 'retryAfterMinimumMs' | 'retryAfterReceivedAtMs'
+>;
 
 export type RetryAfter = ReturnType<typeof createRetryAfter>;
 
@@ -53,17 +58,15 @@ export const createRetryAfter = ({ loadTimeoutMs, ttlMs, keeper, clock }: RetryA
 
   /** Lengthens the wait, and never shortens it. */
   const lengthen = (
-    retryAfterMs: number,
-    receivedAtMs: MonotonicMs,
+    { retryAfterMs, retryAfterMinimumMs, retryAfterReceivedAtMs: receivedAtMs }: ReceivedWait,
     spreadMs: number,
     cause: LoadError,
   ): void => {
     if (retryAfterMs === 0) return;
-    const waitMs = boundedRetryAfterMs(retryAfterMs, ttlMs);
-    const untilMs = monotonic(clock.monotonicMs() + waitMs + spreadMs);
-    const minuteEndMs = receivedAtMs + LONGEST_RETRY_MS + spreadMs;
-    const minimumUntilMs = monotonic(Math.min(untilMs, minuteEndMs));
-    const next: Wait = { receivedAtMs, untilMs, minimumUntilMs, cause };
+    const after = (waitMs: number): MonotonicMs =>
+      monotonic(clock.monotonicMs() + waitMs + spreadMs);
+    const untilMs = after(boundedRetryAfterMs(retryAfterMs, ttlMs));
+    const next: Wait = { receivedAtMs, untilMs, minimumUntilMs: after(retryAfterMinimumMs), cause };
     const current = lasting();
     wait = current ? longerOf(next, current) : next;
   };
@@ -72,11 +75,16 @@ export const createRetryAfter = ({ loadTimeoutMs, ttlMs, keeper, clock }: RetryA
     isEnded,
     leftMs,
     /** What the others need to know: they may have a list to serve where this replica has none. */
-    left: (): Pick<SharedFailure, 'retryAfterMs' | 'retryAfterReceivedAtMs'> => {
+    left: (): ReceivedWait => {
       const nowMs = clock.monotonicMs();
-      const { untilMs, receivedAtMs } = lasting() ?? { untilMs: nowMs, receivedAtMs: nowMs };
+      const { untilMs, minimumUntilMs, receivedAtMs } = lasting() ?? {
+        untilMs: nowMs,
+        minimumUntilMs: nowMs,
+        receivedAtMs: nowMs,
+      };
       return {
         retryAfterMs: Math.max(0, untilMs - nowMs),
+        retryAfterMinimumMs: Math.max(0, minimumUntilMs - nowMs),
         retryAfterReceivedAtMs: receivedAtMs,
       };
     },
@@ -86,11 +94,18 @@ export const createRetryAfter = ({ loadTimeoutMs, ttlMs, keeper, clock }: RetryA
      * A load of this replica has failed, perhaps with a `Retry-After`.
      * @param spreadMs is added, so that the replicas do not make their next attempts at once
      */
-    add: (failure: LoadError, spreadMs: number): void =>
-      lengthen(failure.retryAfterMs ?? 0, clock.monotonicMs(), spreadMs, failure),
+    add: (failure: LoadError, spreadMs: number): void => {
+      const retryAfterMs = failure.retryAfterMs ?? 0;
+      const received = {
+        retryAfterMs,
+        retryAfterMinimumMs: minimumRetryAfterMs(retryAfterMs),
+        retryAfterReceivedAtMs: clock.monotonicMs(),
+      };
+      lengthen(received, spreadMs, failure);
+    },
     /** The same of another replica. */
     addShared: (failure: SharedFailure, spreadMs: number): void =>
-      lengthen(failure.retryAfterMs, failure.retryAfterReceivedAtMs, spreadMs, causeOf(failure)),
+      lengthen(failure, spreadMs, causeOf(failure)),
     /** This replica has loaded a list: that ends what was received before the request for it. */
     endBefore: (requestedAtMs: MonotonicMs): void => {
       if (wait && wait.receivedAtMs < requestedAtMs) wait = undefined;

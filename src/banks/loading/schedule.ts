@@ -49,6 +49,13 @@ export const boundedRetryAfterMs = (retryAfterMs: number, ttlMs: number): number
   Math.min(retryAfterMs, Math.max(ttlMs, LONGEST_RETRY_AFTER_MS));
 
 /**
+ * For how much of a `Retry-After` a replica without a list waits, in milliseconds: for at most 1 min
+ * from when it was received.
+ */
+export const minimumRetryAfterMs = (retryAfterMs: number): number =>
+  Math.min(retryAfterMs, LONGEST_RETRY_MS);
+
+/**
  * The longest wait after any failure, in milliseconds: until what is in use expires, and at least
  * 1 min.
  */
