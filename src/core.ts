@@ -235,15 +235,10 @@ const createFleet = ({ config, saving, keeper, retryAfter, secrets, options }: F
   const store = createRedisStore({
     // A file is read again each time, so a new password is used at the next connection.
     url: secrets.reader('CACHE_REDIS_URL', cache.redisUrl, passwordsIn),
-    noteAddress: (problem) =>
+    noteAddress: (fault) =>
       secrets.noteUse(
         'CACHE_REDIS_URL_FILE',
-        problem === undefined
-          ? undefined
-          : {
-              problem: `does not work: Redis ${problem}`,
-              consequence: 'the connection in use stays',
-            },
+        fault && { ...fault, problem: `does not work: Redis ${fault.problem}` },
       ),
     envelope,
     signing,

@@ -18,10 +18,10 @@ export interface RedisConnectionOptions {
    */
   readonly url: () => Promise<string>;
   /**
-   * Called with undefined once the address works, and with the reason if it does not while a
-   * connection to an earlier address stays in use.
+   * Called with undefined once the address works, and with a fault if it does not while a connection
+   * to an earlier address is in use; then also with what is wrong once that one is lost.
    */
-  readonly noteAddress?: ((problem: string | undefined) => void) | undefined;
+  readonly noteAddress?: ((fault: AddressFault | undefined) => void) | undefined;
   /**
    * Prepares each new connection. If it rejects, the connection is closed, and tried again later.
    */
@@ -33,6 +33,12 @@ export interface RedisConnectionOptions {
   readonly report: StoreReport;
   /** The client library's unless given. */
   readonly loadClient?: (() => Promise<CreateRedisClient>) | undefined;
+}
+
+/** Why Redis cannot be used at the address, and what happens meanwhile. */
+export interface AddressFault {
+  readonly problem: string;
+  readonly consequence: string;
 }
 
 /**
@@ -54,9 +60,19 @@ export const createRedisConnection = (options: RedisConnectionOptions) => {
   let cancelNext = (): void => {};
   let onConnected = (): void => {};
   let firstAttempt: Promise<void> | undefined;
+  /** Whether the address did not work when `renew` tried it, and has not worked since. */
+  let isAddressFaulty = false;
 
   const within = <T>(limitMs: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> =>
     withDeadline(work, { limitMs, clock: ioClock, timeoutError: tooLate, signal: closing.signal });
+
+  /** What is wrong with a file is reported as that. */
+  const noteFault = (error: unknown): void => {
+    if (error instanceof SecretFileError || !(connected || isAddressFaulty)) return;
+    isAddressFaulty = true;
+    const consequence = connected ? 'the connection in use stays' : CONSEQUENCE;
+    noteAddress?.({ problem: reasonOf(error), consequence });
+  };
 
   const goOffline = (error: unknown): void => {
     if (closing.signal.aborted) return;
@@ -64,6 +80,7 @@ export const createRedisConnection = (options: RedisConnectionOptions) => {
     report.ifNew(whyOffline);
     connected?.destroy();
     connected = undefined;
+    if (isAddressFaulty) noteFault(error);
     cancelNext();
     cancelNext = ioClock.after(reconnectDelayMs(failedAttempts, random()), () => void connect());
     failedAttempts += 1;
@@ -81,6 +98,7 @@ export const createRedisConnection = (options: RedisConnectionOptions) => {
     if (connected) retire(connected, ioClock, closing.signal);
     connected = fresh;
     cancelNext();
+    isAddressFaulty = false;
     noteAddress?.(undefined);
   };
 
@@ -120,10 +138,8 @@ export const createRedisConnection = (options: RedisConnectionOptions) => {
       try {
         await replaceConnection();
       } catch (error) {
-        const reason = reasonOf(error);
-        // What is wrong with a file is reported as that.
-        if (connected && !(error instanceof SecretFileError)) noteAddress?.(reason);
-        return reason;
+        noteFault(error);
+        return reasonOf(error);
       }
       onConnected();
       return undefined;

@@ -317,6 +317,22 @@ describeWithRedis('replicas that share Redis', () => {
     for (const each of rigs) expect(each.log()).not.toMatch(/canary-user|wrong|right-password/);
   });
 
+  test('a rotated address that does not work is reported also once the connection in use is lost', async () => {
+    const urlWith = (password: string): string => `redis://app:${password}@127.0.0.1:${redis.port}`;
+    await redis.command('ACL SETUSER app on >first-password allkeys allchannels +@all');
+    const { file, env } = fromFile(urlWith('first-password'));
+    const rig = await start({ env });
+    writeFileSync(file, urlWith('wrong-password'));
+    const { body } = await refresh(rig).expect(502);
+    expect(body.detail).toContain('(WRONGPASS); the connection in use stays');
+    await redis.command('CLIENT KILL USER app');
+    const offline =
+      'refuses the user or the password (WRONGPASS); the service continues without it';
+    await eventually(() => rig.messages().some((message) => message.endsWith(offline)));
+    const { body: later } = await refresh(rig).expect(502);
+    expect(later.detail).toContain(`CACHE_REDIS_URL_FILE does not work: Redis ${offline}`);
+  });
+
   test('a refresh connects with a rotated address before it gives up the connection in use', async () => {
     const urlWith = (password: string, port = redis.port): string =>
       `redis://app:${password}@127.0.0.1:${port}`;
