@@ -32,6 +32,10 @@ export interface SnapshotOptions {
   readonly envelope: Envelope;
   readonly clock: Clock;
   readonly report: StoreReport;
+  /**
+   * The restored list, read again since the wall clock went back.
+   */
+  readonly onReadAgain: (stored: StoredList) => void;
   /** The real ones unless given. */
   readonly files?: Files | undefined;
 }
@@ -51,7 +55,7 @@ const CORRECTION_MS = 1_000;
  * reported, and none thrown.
  */
 export const createSnapshotFile = (options: SnapshotOptions) => {
-  const { path, envelope, clock, report, files = FILES } = options;
+  const { path, envelope, clock, report, onReadAgain, files = FILES } = options;
   /** What was read at the start, until it has been written back. */
   let restored: Buffer | undefined;
   /** The list to be written, and what is writing it. */
@@ -88,13 +92,47 @@ export const createSnapshotFile = (options: SnapshotOptions) => {
     if (!isStopped) cancelNext = clock.after(delayMs, task);
   };
 
-  const saveOnceCorrected = (list: CachedList, savedAt: Moment): void =>
+  /** The saved list, whatever its age; undefined if there is none. */
+  const read = async (): Promise<StoredList | undefined> => {
+    try {
+      const bytes = await files.read(path, envelope.maxBytes).catch((error: unknown) => {
+        if (codeOf(error) === 'ENOENT') return undefined;
+        throw new StoreError(`cannot be read (${describeReadError(error)}); ignored`);
+      });
+      if (bytes && bytes.length > 0) {
+        const stored = await envelope.open(bytes, now());
+        restored = bytes;
+        return { ...stored, isUnconfirmed: true };
+      }
+      report.empty();
+    } catch (error) {
+      report.everyTime(describeStoreFailure(error));
+    }
+    return undefined;
+  };
+
+  /**
+   * Checks from time to time whether the wall clock was corrected. Then a list of this process is
+   * saved again. A restored one is read again if the clock went back: it may have been ahead at the
+   * start.
+   */
+  const watchClock = (list: CachedList, savedAt: Moment): void =>
     schedule(CLOCK_CHECK_MS, () => {
       const { storeMs, nowMs } = now();
       const correctedByMs = storeMs - savedAt.storeMs - (nowMs - savedAt.nowMs);
-      if (Math.abs(correctedByMs) > CORRECTION_MS) save(list);
-      else saveOnceCorrected(list, savedAt);
+      if (Math.abs(correctedByMs) <= CORRECTION_MS) watchClock(list, savedAt);
+      else if (!list.isUnconfirmed) save(list);
+      else if (storeMs < savedAt.storeMs) void readAgain(list);
+      else watchClock(list, { storeMs, nowMs });
     });
+
+  const readAgain = async (list: CachedList): Promise<void> => {
+    const stored = await read();
+    // Another list may have been saved meanwhile.
+    if (isStopped || writing) return;
+    watchClock(list, now());
+    if (stored?.id === list.id && !stored.isAgeUnknown) onReadAgain(stored);
+  };
 
   const writeAll = async (): Promise<void> => {
     while (next) {
@@ -104,7 +142,7 @@ export const createSnapshotFile = (options: SnapshotOptions) => {
         // oxlint-disable-next-line no-await-in-loop -- one list after the other
         await write(list, moment);
         report.success();
-        if (next === list && !list.isUnconfirmed) saveOnceCorrected(list, moment);
+        if (next === list) watchClock(list, moment);
       } catch (error) {
         report.everyTime(describeStoreFailure(error));
         if (next === list) schedule(RETRY_MS, () => save(list));
@@ -125,24 +163,7 @@ export const createSnapshotFile = (options: SnapshotOptions) => {
   };
 
   return {
-    /** The saved list, whatever its age; undefined if there is none. */
-    read: async (): Promise<StoredList | undefined> => {
-      try {
-        const bytes = await files.read(path, envelope.maxBytes).catch((error: unknown) => {
-          if (codeOf(error) === 'ENOENT') return undefined;
-          throw new StoreError(`cannot be read (${describeReadError(error)}); ignored`);
-        });
-        if (bytes && bytes.length > 0) {
-          const stored = await envelope.open(bytes, now());
-          restored = bytes;
-          return { ...stored, isUnconfirmed: true };
-        }
-        report.empty();
-      } catch (error) {
-        report.everyTime(describeStoreFailure(error));
-      }
-      return undefined;
-    },
+    read,
     /** What was read has been refused. */
     reportRefused: (error: unknown): void => report.everyTime(describeStoreFailure(error)),
     save,

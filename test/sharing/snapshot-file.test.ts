@@ -100,7 +100,7 @@ describe('a wall clock that is corrected takes no list from a later restart:', (
     let wrongByMs = errorMs;
     return {
       clock: { ...clock, wallMs: () => wall(clock.wallMs() + wrongByMs) },
-      correct: () => (wrongByMs = 0),
+      correct: (toErrorMs = 0) => (wrongByMs = toErrorMs),
     };
   };
   const down = (emulator: Emulator) => emulator.behave('unavailable');
@@ -151,6 +151,38 @@ describe('a wall clock that is corrected takes no list from a later restart:', (
       });
     },
   );
+
+  test('one that was ahead at the start gives a list back that seemed too old', async () => {
+    const before = await leaveSnapshot();
+    const { clock, correct } = wrongClock(30 * DAY_MS);
+    const rig = await startDown({ clock });
+    await supertest(rig.url).get('/banks').expect(503);
+    await eventually(() => clock.waits().includes(60_000));
+    correct();
+    clock.advance(60_000);
+    await eventually(() => rig.service.list.served() !== undefined);
+    expect((await supertest(rig.url).get('/banks').expect(200)).text).toBe(before);
+    expect((await supertest(rig.url).get('/healthz')).body).toMatchObject({
+      list: { ageSeconds: 60 },
+    });
+  });
+
+  test('one that goes wrong takes no list away that was restored, and makes none younger', async () => {
+    const before = await leaveSnapshot();
+    const { clock, correct } = wrongClock(0);
+    const rig = await startDown({ clock, startedLaterByMs: 1_800_000 });
+    for (const errorMs of [30 * DAY_MS, -1_200_000]) {
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      await eventually(() => clock.waits().includes(60_000));
+      correct(errorMs);
+      clock.advance(60_000);
+    }
+    await eventually(() => clock.waits().includes(60_000));
+    expect((await supertest(rig.url).get('/banks').expect(200)).text).toBe(before);
+    expect((await supertest(rig.url).get('/healthz')).body).toMatchObject({
+      list: { ageSeconds: 1_800 + 120 },
+    });
+  });
 });
 
 test('a restart remembers how large the lists were that had hundreds of fields', async () => {
@@ -344,6 +376,7 @@ test('a list that comes just as another one has been saved is saved too, before 
   const snapshot = createSnapshotFile({
     path,
     clock,
+    onReadAgain: () => undefined,
     envelope: {
       provenance: '',
       maxBytes: 1,
