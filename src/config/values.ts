@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import proxyAddr from 'proxy-addr';
 import { MAX_PATH_DEPTH } from '../json.ts';
+import { lettersApart } from '../nearest-name.ts';
 import {
   MAX_SECRET_BYTES,
   type Secret,
@@ -316,13 +317,28 @@ export const toOrigins = (text: string): '*' | readonly string[] => {
 /** RFC 6454 section 6.2. A `*` for a part of the host would be compared as it is, and never match. */
 const isOrigin = (text: string): boolean =>
   text.length <= MAX_ORIGIN_CHARS &&
-  /^https?:\/\/[\x21-\x7e]*$/.test(text) &&
+  /^[\x21-\x7e]*$/.test(text) &&
   !text.includes('*') &&
   !isHostTooLong(text) &&
-  URL.canParse(text) &&
-  new URL(text).origin === text;
+  (/^https?:/.test(text) ? isWebOrigin(text) : isAppOrigin(text));
 
-const MAX_ORIGIN_CHARS = 'https://'.length + MAX_HOST_CHARS + ':65535'.length;
+const MAX_ORIGIN_CHARS = 'safari-web-extension://'.length + MAX_HOST_CHARS + ':65535'.length;
+
+const isWebOrigin = (text: string): boolean => URL.canParse(text) && new URL(text).origin === text;
+
+/**
+ * Pages in apps and browser extensions have a scheme of their own, such as `capacitor://localhost`.
+ * One that is nearly `http` or `https` is a typo.
+ */
+const isAppOrigin = (text: string): boolean => {
+  const [, scheme] = /^([a-z][a-z\d+.-]*):\/\/[a-z\d._-]+(?::\d{1,5})?$/.exec(text) ?? [];
+  return (
+    scheme !== undefined &&
+    ['http', 'https'].every((web) => lettersApart(scheme, web, MAX_TYPO_LETTERS) === Infinity)
+  );
+};
+
+const MAX_TYPO_LETTERS = 2;
 
 /**
  * The number of proxies in front, or their addresses. `true` would believe every client's

@@ -311,6 +311,13 @@ test.each<[env: EnvironmentVariables, ...problems: string[]]>([
     { CORS_ORIGINS: 'https://a.example, *' },
     'CORS_ORIGINS: has no exact origin in entry 2; it must be',
   ],
+  [{ CORS_ORIGINS: 'capacitor://localhost,chrome-extension://abcdefghij,app://obsidian.md:8080' }],
+  ...['htps://a.example', 'httpss://a.example', 'app://', 'tauri://A', 'tauri://a/'].map(
+    (origin): [EnvironmentVariables, string] => [
+      { CORS_ORIGINS: origin },
+      'CORS_ORIGINS: has no exact origin in entry 1; it must be',
+    ],
+  ),
   [{ NODE_DEBUG: 'http' }, 'NODE_DEBUG: makes Node print'],
   ...['BANK_', 'PROVIDER_', 'CACHE_', 'GUARD_', 'MANAGEMENT_'].map(
     (prefix): [EnvironmentVariables, string] => [

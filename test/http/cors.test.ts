@@ -8,6 +8,7 @@ import { waitUntil } from '../helpers/wait-until.ts';
 
 const FRONTEND = 'https://app.example.com';
 const LOCAL = 'http://localhost:5173';
+const APP = 'capacitor://localhost';
 const STRANGER = 'https://evil.example.com';
 
 let rig: Rig;
@@ -73,6 +74,11 @@ test.each<[what: string, origins: string, told: Told]>([
     'exact origins, each response names the allowed one, and every response varies by it',
     `${FRONTEND},${LOCAL}`,
     LISTED,
+  ],
+  [
+    'origins of apps, these too',
+    `${APP},${LOCAL}`,
+    { ...LISTED, allowed: { ...LISTED.allowed, [FRONTEND]: undefined, [APP]: APP } },
   ],
 ])('with CORS_ORIGINS %s', async (_what, origins, { vary, resourcePolicy, allowed }) => {
   await start(origins);
