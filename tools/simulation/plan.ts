@@ -254,16 +254,18 @@ const MOMENTS = [
   'the disk writes',
 ] as const;
 
-const anyEvent = (action: fc.Arbitrary<Action>, fromMs: number, toMs: number) =>
-  fc.record({
+const anyEvent = (stores: Stores, action: fc.Arbitrary<Action>, fromMs: number, toMs: number) => {
+  const moments = MOMENTS.filter((each) => stores.hasRedis || !/redis|message/.test(each));
+  return fc.record({
     atMs: fc.integer({ min: fromMs, max: toMs - 1 }),
     /** Not before this happens the next time. */
-    when: fc.option(fc.constantFrom(...MOMENTS), { nil: undefined, freq: 3 }),
+    when: fc.option(fc.constantFrom(...moments), { nil: undefined, freq: 3 }),
     plusMs: fc.constantFrom(0, 0, 1, 3, 10, 60, 400, 4_000),
     /** The replica, counted from 0. */
     who: fc.nat({ max: 4 }),
     action,
   });
+};
 
 /**
  * Kinds of run. `day`: at least one event in each hour of a day. `rush`: up to 40 events in six
@@ -325,7 +327,7 @@ const planWith = (stores: Stores, pace: Pace, replicas: number | undefined) => {
   const hours = HOURS[pace];
   const action = anyAction(stores);
   const ofHour = (hour: number) =>
-    fc.array(anyEvent(action, hour * HOUR, (hour + 1) * HOUR), {
+    fc.array(anyEvent(stores, action, hour * HOUR, (hour + 1) * HOUR), {
       minLength: 1,
       maxLength: 3,
       size: 'max',
@@ -336,7 +338,7 @@ const planWith = (stores: Stores, pace: Pace, replicas: number | undefined) => {
       ? fc
           .tuple(...Array.from({ length: hours }, (_, hour) => ofHour(hour)))
           .map((found) => found.flat())
-      : fc.array(anyEvent(action, 0, hours * HOUR), { maxLength: few, size: 'max' });
+      : fc.array(anyEvent(stores, action, 0, hours * HOUR), { maxLength: few, size: 'max' });
   return fc
     .record({ setup: setup(pace, replicas, stores), events })
     .map(({ setup: made, events: planned }) => ({
