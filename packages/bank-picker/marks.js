@@ -91,6 +91,7 @@ const markWord = (texts, typed, mayBegin) => {
   const tests = isInMany ? [isWord] : [isWord, begins];
   // The search finds no bank by the S of S.A.: a name that begins with S explains the hit.
   if (isInMany && mayBegin) tests.unshift(begins);
+  if (mayBegin) tests.push((word) => word.startsWith(typed));
   tests.push((word) => LONG_FORMS.get(word)?.some((form) => form.startsWith(typed)) === true);
   if (typed.length >= SHORTEST_ERROR && !isEmpty(typed)) {
     tests.push((word) => {

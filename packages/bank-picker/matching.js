@@ -1,4 +1,5 @@
 import { BRANDS, FORMER_NAMES } from './brands.js';
+import * as LISTED from './listed.js';
 import { errorsIn, lacksAtMost, lettersOf, soundOf, wordsIn } from './spelling.js';
 import * as TIER from './tiers.js';
 import { ABOUT, EMPTY, KINDS, LONG_FORMS } from './words.js';
@@ -12,6 +13,7 @@ import { ABOUT, EMPTY, KINDS, LONG_FORMS } from './words.js';
  * @typedef {object} Candidate a bank, prepared for the search
  * @property {Bank} bank
  * @property {readonly Name[]} names the list's, the brand, the others
+ * @property {import('./listed.js').Phrase} listed the list's name as a whole
  * @property {number} fame its place in the table of brands; the table's length for those that are not in it
  * @typedef {'word' | 'phrase' | 'beginning' | 'alias'} Role
  *   `phrase`: a whole name in one word; `beginning`: one that people begin to type; `alias`: the same, of an alias
@@ -56,7 +58,7 @@ export const toCandidate = (/** @type {Bank} */ bank) => {
   for (const text of aliases) names.push({ text, kind: 'alias', until: 0 });
   for (const name of FORMER.get(bank.id) ?? [])
     names.push({ text: name.slice(0, -5), kind: 'former', until: Number(name.slice(-4)) });
-  return { bank, names, fame };
+  return { bank, names, listed: LISTED.phraseOf(bank.name), fame };
 };
 
 /** @returns {Vocabulary} */
@@ -176,21 +178,47 @@ export const findExactly = (word, candidates, vocabulary) => {
 };
 
 /**
- * @param {string} digits
+ * How each name of the list agrees with the complete query, and whether a number is the bank's.
+ * @param {string} query
+ * @param {readonly string[]} words
  * @param {readonly Candidate[]} candidates
- * @param {Matches} matches
  */
-const findNumber = (digits, candidates, matches) => {
+export const findListed = (query, words, candidates) => {
+  const listed = LISTED.createListed(query);
+  const [word = ''] = words;
+  const isOwn = words.length === 1 && isNumber(word) ? createIsNumberOf(word) : () => false;
+  const agreements = new Uint8Array(candidates.length);
+  for (const [at, candidate] of candidates.entries())
+    agreements[at] = isOwn(candidate) ? LISTED.complete : listed(candidate.listed);
+  return agreements;
+};
+
+/**
+ * Tells whether a code, an ISPB or a CNPJ is a bank's.
+ * @returns {(candidate: Candidate) => boolean}
+ */
+const createIsNumberOf = (/** @type {string} */ digits) => {
   // 33 and 0033 are how people say 033, and spreadsheets drop an ISPB's zeros. A CNPJ begins with the ISPB.
   const code = digits.length < 8 ? digits.replace(/^0+(?=\d{3})/, '').padStart(3, '0') : '';
   const ids = [digits];
   if (digits.length > 3) ids.push(digits.padStart(8, '0'));
   if (digits.length > 8) ids.push(digits.slice(0, 8), digits.padStart(14, '0').slice(0, 8));
-  for (const [candidate, { bank }] of candidates.entries()) {
-    const place = /** @type {const} */ ({ candidate, name: 0, role: 'word' });
-    if ((bank.code !== '' && bank.code.padStart(3, '0') === code) || ids.includes(bank.id)) {
-      note(matches, place, TIER.whole);
-    } else if (bank.code.startsWith(digits)) note(matches, place, TIER.start);
+  return ({ bank }) =>
+    (bank.code !== '' && bank.code.padStart(3, '0') === code) || ids.includes(bank.id);
+};
+
+/**
+ * @param {string} digits
+ * @param {readonly Candidate[]} candidates
+ * @param {Matches} matches
+ */
+const findNumber = (digits, candidates, matches) => {
+  const isNumberOf = createIsNumberOf(digits);
+  for (const [at, candidate] of candidates.entries()) {
+    const { bank } = candidate;
+    const place = /** @type {const} */ ({ candidate: at, name: 0, role: 'word' });
+    if (isNumberOf(candidate)) note(matches, place, TIER.whole);
+    else if (bank.code.startsWith(digits)) note(matches, place, TIER.start);
     else if (digits.length >= SHORTEST_ISPB && bank.id.startsWith(digits))
       note(matches, place, TIER.weak);
   }

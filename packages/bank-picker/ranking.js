@@ -1,4 +1,5 @@
 import { BRANDS } from './brands.js';
+import * as LISTED from './listed.js';
 import * as TIER from './tiers.js';
 
 // The order of the hits, as numbers: a list of 50,000 banks is sorted at each key.
@@ -10,10 +11,12 @@ import * as TIER from './tiers.js';
  * @property {readonly Matches[]} needed
  * @property {readonly Matches[]} joined all words in one
  * @property {readonly Matches[]} optional
+ * @property {Uint8Array} listed by candidate: how the list's name agrees with the query
  * @property {readonly Matches[]} kinds those of the optional ones that say what the bank is
  * @typedef {object} Ranking
  * @property {readonly number[]} order which candidates are hits, the best one first
  * @property {Uint8Array} tiers by candidate, of the hits
+ * @property {Uint8Array} listed by candidate: how the list's name agrees with the query
  * @property {Uint8Array} formers by candidate: 1 where a name that the bank no longer has was found
  */
 
@@ -34,6 +37,9 @@ const LESSER = 4;
 const MATCHED = 32;
 const PARTS = 10_000;
 const MOST_PARTS = 2_000;
+
+/** A name of the list that the query is, or begins, comes before all others: more than there are classes of those. */
+const CLASSES = 2_048;
 
 /** Well-known banks whose name begins with the query, other well-known ones, and the rest likewise. */
 const PLACES = 2 * BRANDS.length + 2;
@@ -73,6 +79,7 @@ const hasFormerName = ({ names }, at, candidates) =>
 const noHits = (/** @type {number} */ candidates) => ({
   order: [],
   tiers: new Uint8Array(candidates).fill(TIER.none),
+  listed: new Uint8Array(candidates),
   formers: new Uint8Array(candidates),
 });
 
@@ -82,8 +89,8 @@ const noHits = (/** @type {number} */ candidates) => ({
  * @param {readonly Candidate[]} candidates
  * @returns {Ranking}
  */
-export const rankWhole = ({ needed, joined, optional, kinds }, candidates) => {
-  const ranking = noHits(candidates.length);
+export const rankWhole = ({ needed, joined, optional, kinds, listed }, candidates) => {
+  const ranking = { ...noHits(candidates.length), listed };
   /** @type {number[]} */
   const keys = [];
   let best = TIER.none;
@@ -110,6 +117,10 @@ export const rankWhole = ({ needed, joined, optional, kinds }, candidates) => {
       isFormer = hasFormerName(table, at, candidates);
       begins = table.begins[at] ?? 0;
     }
+    const agreement = listed[at] ?? LISTED.no;
+    if (agreement === LISTED.complete) tier = TIER.whole;
+    else if (agreement !== LISTED.no) tier = Math.min(tier, TIER.weak);
+    if (isListed(agreement)) isFormer = false;
     if (tier === TIER.none) continue;
     // People misspell the names of today more often than old ones.
     if (isFormer && tier >= TIER.sound && tier <= TIER.errorInStart) {
@@ -120,7 +131,8 @@ export const rankWhole = ({ needed, joined, optional, kinds }, candidates) => {
     const isMiddle = tier >= TIER.sound && begins === 0;
     const lesser = tier * LESSER + Number(isFormer) * 2 + Number(isMiddle);
     const rankClass = lesser * MATCHED + (MATCHED - 1 - matched);
-    keys.push(keyOf(at, rankClass, begins > 0, candidates));
+    const group = LISTED.complete - (isListed(agreement) ? agreement : LISTED.no);
+    keys.push(keyOf(at, group * CLASSES + rankClass, begins > 0, candidates));
     ranking.tiers[at] = tier;
     ranking.formers[at] = Number(isFormer);
   }
@@ -165,6 +177,10 @@ export const rankParts = (needed, candidates) => {
   return { ...none, order: inOrder(keys, candidates) };
 };
 
+/** Whether the query is the list's name, or several words at the beginning of it. */
+export const isListed = (/** @type {number | undefined} */ agreement) =>
+  (agreement ?? LISTED.no) >= LISTED.begun;
+
 /** What a word says that matches in this tier. */
 const qualityOf = (/** @type {number} */ tier) => {
   if (tier === TIER.whole) return 1.1;
@@ -192,13 +208,16 @@ export const isRegular = (/** @type {Ranking} */ { tiers, formers }, /** @type {
   (tiers[at] ?? TIER.none) < TIER.sound && formers[at] === 0;
 
 /**
- * Whether the first hit is what the query names: it alone, or it as the well-known one.
+ * Whether the first hit is what the query names: it alone, or it as the well-known one. Beside a name of the list that the
+ * query is, or begins, other names do not count.
  * @param {Ranking} ranking
  * @param {readonly Candidate[]} candidates
  */
 export const isFirstNamed = (ranking, candidates) => {
   const [first = -1, second = -1] = ranking.order;
-  const isWhole = (/** @type {number} */ at) =>
-    ranking.tiers[at] === TIER.whole && isRegular(ranking, at);
-  return isWhole(first) && (isBrand(candidates[first]) || !isWhole(second));
+  const { tiers, listed } = ranking;
+  const isWhole = (/** @type {number} */ at) => tiers[at] === TIER.whole && isRegular(ranking, at);
+  const isAlone = !isWhole(second) || (isListed(listed[first]) && listed[first] !== listed[second]);
+  if (listed[first] === LISTED.complete) return isAlone;
+  return isWhole(first) && (isAlone || isBrand(candidates[first]));
 };

@@ -1,7 +1,7 @@
 import { BRANDS, POPULAR } from './brands.js';
 import { explain } from './marks.js';
-import { findExactly, findLoosely, toCandidate, vocabularyOf } from './matching.js';
-import { brandsOf, isFirstNamed, isRegular, rankParts, rankWhole } from './ranking.js';
+import { findExactly, findListed, findLoosely, toCandidate, vocabularyOf } from './matching.js';
+import { brandsOf, isFirstNamed, isListed, isRegular, rankParts, rankWhole } from './ranking.js';
 import { queryWords } from './spelling.js';
 import * as TIER from './tiers.js';
 import { ABOUT, isAlmostBanco, isEmpty, KINDS } from './words.js';
@@ -69,6 +69,7 @@ export const createSearch = (banks) => {
       kept.set(key, matches);
       return matches;
     };
+    const needed = neededOf(words);
     const exactly = (/** @type {string} */ word) =>
       recall(word, () => findExactly(word, candidates, vocabulary));
     const loosely = (/** @type {string} */ word) => {
@@ -83,7 +84,6 @@ export const createSearch = (banks) => {
       return [word, ...inner].map(withErrors).find(({ count }) => count > 0) ?? withErrors(word);
     };
 
-    const needed = neededOf(words);
     // An optional letter would match nearly everything.
     const optional = words.filter((word) => !needed.includes(word) && word.length > 1).map(exactly);
     const kinds = words.filter((word) => !needed.includes(word) && KINDS.has(word)).map(exactly);
@@ -93,10 +93,16 @@ export const createSearch = (banks) => {
     if (needed.length > 1) joined.add(needed.join(''));
     joined.delete('');
 
-    const asTyped = { needed: needed.map(exactly), joined: [...joined].map(exactly) };
+    const asTyped = {
+      needed: needed.map(exactly),
+      joined: [...joined].map(exactly),
+      listed: findListed(query, words, candidates),
+    };
+    /** With errors, a name of the list is no different from others. */
+    const listed = new Uint8Array(candidates.length);
     const notBanco = needed.filter((word) => !isAlmostBanco(word));
 
-    const findWhole = (/** @type {Pick<Tables, 'needed' | 'joined'>} */ matches) => {
+    const findWhole = (/** @type {Omit<Tables, 'optional' | 'kinds'>} */ matches) => {
       const tables = { ...matches, optional, kinds };
       return { tables, ranking: rankWhole(tables, candidates) };
     };
@@ -108,21 +114,22 @@ export const createSearch = (banks) => {
       return findWhole({
         needed: (meant.length > 0 ? meant : needed).map(loosely),
         joined: isJoined ? [loosely(core)] : [],
+        listed,
       });
     };
     /** "banvo do brasil", though there is a Banvox. */
     const findWithoutBanco = () =>
       notBanco.length > 0 && notBanco.length < needed.length
-        ? findWhole({ needed: notBanco.map(loosely), joined: [] })
+        ? findWhole({ needed: notBanco.map(loosely), joined: [], listed })
         : undefined;
     /** "pague seguro": a well-known name, though both words are in others. */
     const findJoinedBrand = () => {
       if (needed.length === 1) return undefined;
-      const found = findWhole({ needed: [loosely(needed.join(''))], joined: [] });
+      const found = findWhole({ needed: [loosely(needed.join(''))], joined: [], listed });
       return { ...found, ranking: brandsOf(found.ranking, candidates) };
     };
     const findParts = (/** @type {Tables} */ { needed: parts }) => {
-      const tables = { needed: parts, joined: [], optional, kinds };
+      const tables = { needed: parts, joined: [], listed, optional, kinds };
       return { tables, ranking: rankParts(parts, candidates) };
     };
 
@@ -154,6 +161,8 @@ const isNothing = (/** @type {Found} */ { ranking }) => ranking.order.length ===
 const toHits = ({ tables, ranking }, candidates, words) => {
   /** @returns {Kind} */
   const kindOf = (/** @type {number} */ at) => (isRegular(ranking, at) ? 'found' : 'guessed');
+  const otherName = (/** @type {number} */ at, /** @type {Candidate} */ candidate) =>
+    isListed(ranking.listed[at]) ? undefined : nameFound(candidate, at, tables);
   /** @type {Hit[]} */
   const hits = [];
   for (const at of ranking.order) {
@@ -162,7 +171,7 @@ const toHits = ({ tables, ranking }, candidates, words) => {
     hits.push({
       bank: candidate.bank,
       kind: kindOf(at),
-      explain: () => explain(candidate, words, nameFound(candidate, at, tables)),
+      explain: () => explain(candidate, words, otherName(at, candidate)),
     });
   }
   const [first] = hits;

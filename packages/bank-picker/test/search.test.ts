@@ -115,6 +115,111 @@ test('digits find codes and ISPBs as people write them, the whole number first',
   for (const query of ['1', '0000', '00000000']) expect(codesFor(query)[0]).toBe('001');
 });
 
+/** All that is done with the text of each bank in the list. */
+const inAll = (check: (bank: Bank) => readonly string[]): string[] => banks.flatMap(check);
+const withoutAccents = (text: string): string => text.normalize('NFKD').replace(/\p{M}/gu, '');
+const wordsOf = (text: string): string[] =>
+  withoutAccents(text)
+    .toLowerCase()
+    .match(/[\p{L}\p{N}]+/gu) ?? [];
+/** What a person has typed of a text so far, from the fifth letter on. */
+const typedSoFar = (text: string): string[] =>
+  Array.from(text, (_, at) => text.slice(0, at + 1)).filter(
+    (typed) => wordsOf(typed).join('').length >= 5,
+  );
+
+test('the complete name of a bank names it, in any case, without accents and with more spaces', () => {
+  const missed = inAll((bank) =>
+    [
+      bank.name,
+      bank.name.toLowerCase(),
+      withoutAccents(bank.name),
+      bank.name.replaceAll('.', ''),
+      `  ${bank.name.replaceAll(' ', '   ')} `,
+    ].filter((query) => {
+      const [first] = find(query);
+      return first?.bank !== bank || first.kind !== 'named';
+    }),
+  );
+  expect(missed).toEqual([]);
+});
+
+test('the complete code or ISPB of a bank names it, also if another bank has the number in its name', () => {
+  const missed = inAll((bank) =>
+    [bank.code, bank.id].filter((query) => {
+      const [first] = query === '' ? [] : find(query);
+      return query !== '' && (first?.bank !== bank || first.kind !== 'named');
+    }),
+  );
+  expect(missed).toEqual([]);
+  expect(codesFor('321').slice(0, 2)).toEqual(['321', '644']);
+});
+
+test('of two banks with one name, none is named', () => {
+  const names = ['BANCO UM S.A.', 'BCO DOIS', 'Banco Um SA'];
+  const twins = names.map((name, at) => ({ id: `9000000${at}`, code: '', name }));
+  const hits = createSearch(twins)('banco um s.a.');
+  expect(hits.map(({ bank, kind }) => [bank.name, kind])).toEqual([
+    ['BANCO UM S.A.', 'found'],
+    ['Banco Um SA', 'found'],
+  ]);
+});
+
+/** What the field takes when it is left. */
+const takenOf = ([first, ...others]: readonly Hit[]): Hit | undefined => {
+  const isOnly = first?.kind === 'found' && others.length === 0;
+  return first?.kind === 'named' || isOnly ? first : undefined;
+};
+const matches = (query: string, { bank, explain }: Hit): boolean => {
+  const shown = wordsOf(`${bank.name} ${explain().brand} BCO BANCO`);
+  return wordsOf(query).every(
+    (word) =>
+      shown.some((other) => other.startsWith(word)) ||
+      (word.length > 3 && shown.join('').includes(word)),
+  );
+};
+
+test('amid its name, a bank is among the hits, and leaving the field takes none that does not match', () => {
+  const missed: string[] = [];
+  const wrong: string[] = [];
+  for (const bank of banks)
+    for (const query of typedSoFar(bank.name)) {
+      const hits = find(query);
+      if (hits.every((hit) => hit.bank !== bank)) missed.push(`${query}: ${bank.name}`);
+      const taken = takenOf(hits);
+      if (taken && !matches(query, taken)) wrong.push(`${query}: ${taken.bank.name}`);
+    }
+  expect(missed).toEqual([]);
+  expect(wrong).toEqual([]);
+});
+
+test('amid a name that is written out, its bank is among the hits, too', () => {
+  const missed = inAll((bank) => {
+    const written = bank.name.replaceAll(/\bBCO\b\.?/g, 'Banco').replace('EST.', 'Estado');
+    const isOther = /Estado|.Banco/.test(written);
+    return (isOther ? typedSoFar(written) : []).filter((query) =>
+      find(query).every((hit) => hit.bank !== bank),
+    );
+  });
+  expect(missed).toEqual([]);
+});
+
+test.each([
+  ['BT CC', '080'],
+  ['PI DTVM', '315'],
+  ['BCO DO EST. DO P', '037'],
+  ['banco do estado do p', '037'],
+  ['NU PAGAMENTOS - I', '260'],
+  ['PICPAY BAN', '079'],
+  ['CITIBANK N', '477'],
+  ['citibank', '745'],
+  ['BANCO ITAÚ', '341'],
+  ['safra c', '177'],
+  ['safra', '422'],
+])('"%s" has first what begins with several words of it: %s', (query, code) => {
+  expect(codesFor(query)[0]).toBe(code);
+});
+
 test('a bank is found by all words of a query, in any order, or else by most of what they say', () => {
   for (const query of ['  unibanco   itaú ', 'ITAU UNIBANCO'])
     expect(codesFor(query)).toEqual(['341', '652']);
@@ -206,6 +311,8 @@ test.each([
   ['santander s.a.', 'BCO [SANTANDER] (BRASIL) [S].[A]. | 033 | 90400888'],
   ['amazonia s.a.', 'BCO DA [AMAZONIA S].[A]. | 003 | 04902979'],
   ['credito direto', 'REVOLUT [SCD] S.A. | 620 | 51342763'],
+  ['picpay ban', '[PICPAY BAN]K - BANCO MÚLTIPLO S.A | 079 | 09516419'],
+  ['parana bco s', '[PARANA BCO S].A. | 254 | 14388334'],
   ['bradezco', 'BCO [BRADESCO] S.A. | 237 | 60746948'],
   ['tauban', 'BCO I[TAUBAN]K S.A. | 479 | 60394079'],
   ['nub', '[Nub]ank | NU PAGAMENTOS - IP | 260 | 18236120'],
