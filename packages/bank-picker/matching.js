@@ -161,16 +161,18 @@ const tierOf = ({ candidate, name, role }, spelling, word, candidates) => {
  * @param {string} word
  * @param {readonly Candidate[]} candidates
  * @param {Vocabulary} vocabulary
+ * @param {boolean} isHalfTyped whether it may be the beginning of any word, also of one that many names have
  */
-export const findExactly = (word, candidates, vocabulary) => {
+export const findExactly = (word, candidates, vocabulary, isHalfTyped) => {
   const matches = noMatches(candidates.length);
   for (const { text, places } of vocabulary.byFirstLetter.get(word.charAt(0)) ?? []) {
     if (!text.startsWith(word)) continue;
     const isEmpty = EMPTY.has(text) && (text !== word || word.length === 1);
     for (const place of places) {
-      // "ban" begins every second name, and "s" is in every S.A.
-      if (isEmpty && place.role === 'word') continue;
-      note(matches, place, tierOf(place, text, word, candidates));
+      const isCommon = isEmpty && place.role === 'word';
+      // By itself "ban" begins every second name, and "s" is in every S.A.
+      if (isCommon && !isHalfTyped) continue;
+      note(matches, place, isCommon ? TIER.weak : tierOf(place, text, word, candidates));
     }
   }
   if (isNumber(word)) findNumber(word, candidates, matches);

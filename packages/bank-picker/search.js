@@ -1,6 +1,13 @@
 import { BRANDS, POPULAR } from './brands.js';
 import { explain } from './marks.js';
-import { findExactly, findListed, findLoosely, toCandidate, vocabularyOf } from './matching.js';
+import {
+  findExactly,
+  findListed,
+  findLoosely,
+  isNumber,
+  toCandidate,
+  vocabularyOf,
+} from './matching.js';
 import { brandsOf, isFirstNamed, isListed, isRegular, rankParts, rankWhole } from './ranking.js';
 import { queryWords } from './spelling.js';
 import * as TIER from './tiers.js';
@@ -41,6 +48,9 @@ const GLUED = [
   { glued: /(?:banco|bank|brasil)$/, least: 4 },
 ];
 
+/** With nothing else to go by, fewer letters begin a word that nearly all names have. */
+const SHORTEST_HALF = 5;
+
 /**
  * Prepares `banks` once and returns the search over them, best hit first; an empty query finds all banks in the
  * list's order. Words are corrected only where no bank has all of them as they are, and left out only after that.
@@ -70,8 +80,13 @@ export const createSearch = (banks) => {
       return matches;
     };
     const needed = neededOf(words);
-    const exactly = (/** @type {string} */ word) =>
-      recall(word, () => findExactly(word, candidates, vocabulary));
+    const halfTyped = halfTypedOf(words, needed);
+    const exactly = (/** @type {string} */ word) => {
+      const isHalfTyped = word === halfTyped;
+      return recall(isHalfTyped ? `${word}-` : word, () =>
+        findExactly(word, candidates, vocabulary, isHalfTyped),
+      );
+    };
     const loosely = (/** @type {string} */ word) => {
       const inner = GLUED.flatMap(({ glued, least }) => {
         const rest = word.replace(glued, '');
@@ -193,6 +208,17 @@ const neededOf = (/** @type {readonly string[]} */ words) => {
   if (needed.length > 0) return needed;
   // "banco s": the beginning of a name, not of S.A.
   return words.slice(words.at(-1)?.length === 1 ? -1 : 0);
+};
+
+/**
+ * The word typed last, where it may be the beginning of a word that many names have: "picpay ban", "estad".
+ * @param {readonly string[]} words
+ * @param {readonly string[]} needed
+ */
+const halfTypedOf = (words, needed) => {
+  const last = words.at(-1) ?? '';
+  if (last !== needed.at(-1) || isNumber(last)) return '';
+  return needed.length > 1 || last.length >= SHORTEST_HALF ? last : '';
 };
 
 /**

@@ -33,7 +33,8 @@ interface Marks {
     spans: readonly Span[],
   ) => readonly { readonly text: string; readonly marked: boolean }[];
 }
-interface Words {
+type Words = Readonly<Record<'EMPTY' | 'KINDS' | 'ABOUT', ReadonlySet<string>>>;
+interface Strings {
   readonly stringsFor: (tag: string) => { readonly found: (count: number) => string };
 }
 
@@ -42,7 +43,8 @@ const load = async <Module>(name: string): Promise<Module> =>
   import(pathToFileURL(resolve('packages/bank-picker', name)).href);
 const { createSearch, popularFirst } = await load<Search>('search.js');
 const { initialsOf, pieces } = await load<Marks>('marks.js');
-const { stringsFor } = await load<Words>('strings.js');
+const { EMPTY, KINDS, ABOUT } = await load<Words>('words.js');
+const { stringsFor } = await load<Strings>('strings.js');
 
 const banks = emulatorBanks.map(({ ispb, code, name }) => ({ id: ispb, code: code ?? '', name }));
 const find = createSearch(banks);
@@ -218,6 +220,21 @@ test.each([
   ['safra', '422'],
 ])('"%s" has first what begins with several words of it: %s', (query, code) => {
   expect(codesFor(query)[0]).toBe(code);
+});
+
+test('a half-typed word may begin any word of a name, also one that most names have', () => {
+  const missed = inAll((bank) => {
+    const isCommon = (word: string): boolean =>
+      [EMPTY, KINDS, ABOUT].some((words) => words.has(word));
+    const words = wordsOf(bank.name);
+    const [first = '', ...others] = words.slice(words.findIndex((word) => !isCommon(word)));
+    return others
+      .flatMap((word) => Array.from(word, (_, at) => `${first} ${word.slice(0, at + 1)}`))
+      .filter((query) => find(query).every((hit) => hit.bank !== bank));
+  });
+  expect(missed).toEqual([]);
+  expect(codesFor('nubank i')).toEqual(['140', '260']);
+  expect(codesFor('estad')).toEqual(expect.arrayContaining(['037', '041', '047', '584']));
 });
 
 test('a bank is found by all words of a query, in any order, or else by most of what they say', () => {
