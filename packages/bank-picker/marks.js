@@ -12,7 +12,6 @@ import { EMPTY, isEmpty, LONG_FORMS } from './words.js';
 // Why a bank is a hit: the name that explains it, and which characters matched. Only for the hits that are drawn.
 
 /**
- * @typedef {import('./search.js').Bank} Bank
  * @typedef {import('./search.js').Explanation} Explanation
  * @typedef {import('./search.js').Field} Field
  * @typedef {import('./search.js').Span} Span
@@ -26,19 +25,19 @@ import { EMPTY, isEmpty, LONG_FORMS } from './words.js';
  * @param {Name | undefined} found
  * @returns {Explanation}
  */
-export const explain = ({ bank, names }, words, found) => {
+export const explain = ({ bank, ispb, names }, words, found) => {
   const inName = placedWordsIn(bank.name);
   const isSaid = (/** @type {string} */ text) =>
     wordsIn(text).every((word) => EMPTY.has(word) || inName.some((it) => it.word === word));
   const brand = names.find(({ kind }) => kind === 'brand');
   const { text = '', until = 0 } = [found, brand].find((name) => name && !isSaid(name.text)) ?? {};
   /** @type {Record<Field, Span[]>} */
-  const marks = { name: [], brand: [], code: [], id: [] };
+  const marks = { name: [], brand: [], code: [], ispb: [] };
   // A letter typed last may begin a name, but "s a" is S.A.
   const last = words.at(-2) === 's' ? undefined : words.length - 1;
   for (const [at, word] of words.entries()) {
     const where =
-      markNumber(bank, word) ??
+      markNumber(bank.code, ispb, word) ??
       markWord(
         [
           ['name', inName],
@@ -53,11 +52,12 @@ export const explain = ({ bank, names }, words, found) => {
 };
 
 /**
- * @param {Bank} bank
+ * @param {string} code
+ * @param {string} ispb
  * @param {string} word
  * @returns {{ field: Field, span: Span } | undefined}
  */
-const markNumber = ({ code, id }, word) => {
+const markNumber = (code, ispb, word) => {
   if (!isNumber(word)) return undefined;
   const digits = word.replace(/^0+(?=\d)/, '');
   if (code !== '' && Number(code) === Number(word) && word.length < 8) {
@@ -68,9 +68,9 @@ const markNumber = ({ code, id }, word) => {
   }
   if (code.startsWith(word)) return { field: 'code', span: [0, word.length] };
   if (word.length < SHORTEST_ISPB) return undefined;
-  if (id.startsWith(word)) return { field: 'id', span: [0, word.length] };
-  return word.padStart(8, '0') === id || word.startsWith(id)
-    ? { field: 'id', span: [0, id.length] }
+  if (ispb.startsWith(word)) return { field: 'ispb', span: [0, word.length] };
+  return word.padStart(8, '0') === ispb || word.startsWith(ispb)
+    ? { field: 'ispb', span: [0, ispb.length] }
     : undefined;
 };
 

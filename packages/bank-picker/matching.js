@@ -12,6 +12,7 @@ import { ABOUT, EMPTY, KINDS, LONG_FORMS } from './words.js';
  * @typedef {{ readonly text: string, readonly kind: 'list' | 'brand' | 'alias' | 'former', readonly until: number }} Name
  * @typedef {object} Candidate a bank, prepared for the search
  * @property {Bank} bank
+ * @property {string} ispb or another id, in a list without ISPBs
  * @property {readonly Name[]} names the list's, the brand, the others
  * @property {import('./listed.js').Phrase} listed the list's name as a whole
  * @property {number} fame its place in the table of brands; the table's length for those that are not in it
@@ -49,16 +50,27 @@ export const isNumber = (/** @type {string} */ word) => /^\d+$/.test(word);
 const ROWS = new Map(BRANDS.map(([ispb, names], fame) => [ispb, { names, fame }]));
 const FORMER = new Map(FORMER_NAMES);
 
+/**
+ * A bank's ISPB, whichever field the page uses as the value; where the list has none, that value. As a number it has lost
+ * its first zeros.
+ */
+export const ispbOf = (/** @type {Pick<Bank, 'id' | 'entry'>} */ { id, entry }) => {
+  const { ispb = '' } = /** @type {{ readonly ispb?: unknown }} */ (entry ?? {});
+  const digits = typeof ispb === 'number' || typeof ispb === 'string' ? String(ispb).trim() : '';
+  return /^\d{1,8}$/.test(digits) ? digits.padStart(8, '0') : id;
+};
+
 /** @returns {Candidate} */
 export const toCandidate = (/** @type {Bank} */ bank) => {
-  const { names: [brand, ...aliases] = [], fame = BRANDS.length } = ROWS.get(bank.id) ?? {};
+  const ispb = ispbOf(bank);
+  const { names: [brand, ...aliases] = [], fame = BRANDS.length } = ROWS.get(ispb) ?? {};
   /** @type {Name[]} */
   const names = [{ text: bank.name, kind: 'list', until: 0 }];
   if (brand) names.push({ text: brand, kind: 'brand', until: 0 });
   for (const text of aliases) names.push({ text, kind: 'alias', until: 0 });
-  for (const name of FORMER.get(bank.id) ?? [])
+  for (const name of FORMER.get(ispb) ?? [])
     names.push({ text: name.slice(0, -5), kind: 'former', until: Number(name.slice(-4)) });
-  return { bank, names, listed: LISTED.phraseOf(bank.name), fame };
+  return { bank, ispb, names, listed: LISTED.phraseOf(bank.name), fame };
 };
 
 /** @returns {Vocabulary} */
@@ -205,8 +217,8 @@ const createIsNumberOf = (/** @type {string} */ digits) => {
   const ids = [digits];
   if (digits.length > 3) ids.push(digits.padStart(8, '0'));
   if (digits.length > 8) ids.push(digits.slice(0, 8), digits.padStart(14, '0').slice(0, 8));
-  return ({ bank }) =>
-    (bank.code !== '' && bank.code.padStart(3, '0') === code) || ids.includes(bank.id);
+  return ({ bank, ispb }) =>
+    (bank.code !== '' && bank.code.padStart(3, '0') === code) || ids.includes(ispb);
 };
 
 /**
@@ -217,11 +229,11 @@ const createIsNumberOf = (/** @type {string} */ digits) => {
 const findNumber = (digits, candidates, matches) => {
   const isNumberOf = createIsNumberOf(digits);
   for (const [at, candidate] of candidates.entries()) {
-    const { bank } = candidate;
+    const { bank, ispb } = candidate;
     const place = /** @type {const} */ ({ candidate: at, name: 0, role: 'word' });
     if (isNumberOf(candidate)) note(matches, place, TIER.whole);
     else if (bank.code.startsWith(digits)) note(matches, place, TIER.start);
-    else if (digits.length >= SHORTEST_ISPB && bank.id.startsWith(digits))
+    else if (digits.length >= SHORTEST_ISPB && ispb.startsWith(digits))
       note(matches, place, TIER.weak);
   }
 };

@@ -1,4 +1,5 @@
 import { initialsOf, pieces } from './marks.js';
+import { ispbOf } from './matching.js';
 
 // What the picker is made of: elements with their roles and relations, and no behaviour. Every text becomes a text
 // node, so nothing that the network sends can be markup, and pages may require Trusted Types.
@@ -118,6 +119,7 @@ export const createParts = (/** @type {ShadowRoot} */ shadow) => {
  */
 export const createOption = ({ bank, explain }, { id, position, total, isChosen }, strings) => {
   const { brand, until, marks } = explain();
+  const ispb = ispbOf(bank);
   const years =
     until && strings ? [' ', element('span', { class: 'until' }, [strings.until(until)])] : [];
   return element(
@@ -143,7 +145,7 @@ export const createOption = ({ bank, explain }, { id, position, total, isChosen 
       element('div', { class: 'numbers' }, [
         element('span', { class: 'code' }, marked(bank.code, marks.code)),
         ' ',
-        element('span', {}, isIspb(bank.id) ? ['ISPB ', ...marked(bank.id, marks.id)] : []),
+        element('span', {}, isIspb(ispb) ? ['ISPB ', ...marked(ispb, marks.ispb)] : []),
       ]),
     ],
   );

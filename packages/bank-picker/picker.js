@@ -1,4 +1,5 @@
 import { createList } from './list.js';
+import { ispbOf } from './matching.js';
 import { createNotices } from './notices.js';
 import { createParts, isIspb } from './parts.js';
 import { createSearch, popularFirst } from './search.js';
@@ -123,8 +124,12 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onWant
     return vanished && strings.vanished(vanished);
   };
 
-  const numbersOf = (/** @type {Bank} */ { code, id }) =>
-    [code && `${strings.code} ${code}`, isIspb(id) && `ISPB ${id}`].filter(Boolean).join(' · ');
+  const numbersOf = (/** @type {Bank} */ shown) => {
+    const ispb = ispbOf(shown);
+    return [shown.code && `${strings.code} ${shown.code}`, isIspb(ispb) && `ISPB ${ispb}`]
+      .filter(Boolean)
+      .join(' · ');
+  };
 
   /** Whether the list shows all banks: nothing is asked for. A chosen bank's own text is no query. */
   const isAll = () => bank !== null || input.value.trim() === '';

@@ -5,6 +5,7 @@ import {
   findListed,
   findLoosely,
   isNumber,
+  ispbOf,
   toCandidate,
   vocabularyOf,
 } from './matching.js';
@@ -19,7 +20,7 @@ import { ABOUT, isAlmostBanco, isEmpty, KINDS } from './words.js';
 /**
  * @typedef {import('./bank-picker.js').Bank} Entry
  * @typedef {object} Bank what the picker shows of an entry; an absent field is ''
- * @property {string} id
+ * @property {string} id the value of the field
  * @property {string} code
  * @property {string} name
  * @property {string} [logo] its address; absent where the list has no logos
@@ -34,7 +35,7 @@ import { ABOUT, isAlmostBanco, isEmpty, KINDS } from './words.js';
  * @property {string} brand a name besides the list's: the one that was found or the brand; '' where the list's says it
  * @property {number} until the last year of that name; 0 where it is in use
  * @property {Readonly<Record<Field, readonly Span[]>>} marks
- * @typedef {'name' | 'brand' | 'code' | 'id'} Field
+ * @typedef {'name' | 'brand' | 'code' | 'ispb'} Field
  * @typedef {readonly [start: number, end: number]} Span of characters that matched
  * @typedef {import('./matching.js').Candidate} Candidate
  * @typedef {import('./matching.js').Matches} Matches
@@ -196,8 +197,8 @@ const toHits = ({ tables, ranking }, candidates, words) => {
 
 /** @param {readonly Hit[]} hits of an empty query */
 export const popularFirst = (hits) => {
-  const byId = new Map(hits.map((hit) => [hit.bank.id, hit]));
-  const popular = BRANDS.slice(0, POPULAR).flatMap(([ispb]) => byId.get(ispb) ?? []);
+  const byIspb = new Map(hits.map((hit) => [ispbOf(hit.bank), hit]));
+  const popular = BRANDS.slice(0, POPULAR).flatMap(([ispb]) => byIspb.get(ispb) ?? []);
   const isPopular = new Set(popular);
   return { popular, others: hits.filter((hit) => !isPopular.has(hit)) };
 };

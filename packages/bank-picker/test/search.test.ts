@@ -11,6 +11,8 @@ interface Bank {
   readonly id: string;
   readonly code: string;
   readonly name: string;
+  /** As the service publishes it. */
+  readonly entry?: { readonly ispb?: string | number };
 }
 type Span = readonly [start: number, end: number];
 interface Hit {
@@ -19,7 +21,7 @@ interface Hit {
   readonly explain: () => {
     readonly brand: string;
     readonly until: number;
-    readonly marks: Readonly<Record<'name' | 'brand' | 'code' | 'id', readonly Span[]>>;
+    readonly marks: Readonly<Record<'name' | 'brand' | 'code' | 'ispb', readonly Span[]>>;
   };
 }
 interface Search {
@@ -65,7 +67,7 @@ const shownFor = (query: string, at = 0): string => {
     until === 0 ? '' : String(until),
     withMarks(hit.bank.name, marks.name),
     withMarks(hit.bank.code, marks.code),
-    withMarks(hit.bank.id, marks.id),
+    withMarks(hit.bank.id, marks.ispb),
   ]
     .filter((text) => text !== '')
     .join(' | ');
@@ -115,6 +117,36 @@ test('digits find codes and ISPBs as people write them, the whole number first',
   for (const query of ['33', '033', '0033']) expect(codesFor(query)[0]).toBe('033');
   // The ISPB of Banco do Brasil, without the zeros that spreadsheets drop.
   for (const query of ['1', '0000', '00000000']) expect(codesFor(query)[0]).toBe('001');
+});
+
+test('brands, old names, ISPB and CNPJ are found by the ISPB, whichever field is the value', () => {
+  const byCode = emulatorBanks.map(({ ispb, code, name }) => ({
+    id: code ?? ispb,
+    code: code ?? '',
+    name,
+    entry: { ispb },
+  }));
+  const byNumber = byCode.map((bank) => ({ ...bank, entry: { ispb: Number(bank.entry.ispb) } }));
+  for (const list of [byCode, byNumber]) {
+    const findIn = createSearch(list);
+    const queries = [
+      'nubank',
+      'next',
+      '18236120',
+      '60.701.190/0001-04',
+      '6070',
+      '208',
+      'pag',
+      '00',
+    ];
+    for (const query of [...queries, 'intermedium', 'caixa', 'banco do brasil', '416968'])
+      expect([query, findIn(query).map(({ bank }) => bank.code)]).toEqual([query, codesFor(query)]);
+    expect(findIn('6070')[0]?.explain().marks.ispb).toEqual([[0, 4]]);
+    const { popular } = popularFirst(findIn(''));
+    expect(popular.map(({ bank }) => bank.name)).toEqual(
+      popularFirst(find('')).popular.map(({ bank }) => bank.name),
+    );
+  }
 });
 
 /** All that is done with the text of each bank in the list. */
