@@ -28,6 +28,7 @@ export interface RedisClient {
     entries: readonly RedisEntry[],
     lifeMs: number,
   ): Promise<boolean>;
+  /** In a Cluster the channel is in the slot of a key with its name. */
   publish(channel: string, message: string): Promise<void>;
   subscribe(channel: string, onMessage: (message: string) => void): Promise<void>;
 }
@@ -59,7 +60,7 @@ export interface RedisClientOptions {
 export type CreateRedisClient = (options: RedisClientOptions) => RedisClient;
 
 /**
- * For both scripts. A value of another type counts as none. Any other failure is the script's
+ * For all scripts. A value of another type counts as none. Any other failure is the script's
  * reply; what a user may not do is worded as outside of scripts, where Redis names the command.
  */
 const TRY = `
@@ -103,6 +104,15 @@ for index, key in ipairs(KEYS) do
 end
 return 1`;
 
+/**
+ * KEYS: the channel. ARGV: the message. In a Cluster every node sends it to all; a script is run by
+ * the one that has the channel's slot, while the library's own command takes any node, which may be
+ * down.
+ */
+const PUBLISH = `${TRY}
+try('publish', KEYS[1], ARGV[1])
+return failure`;
+
 type Library = typeof RedisLibrary;
 
 /** What a connection to a single server, and one to a Cluster, can do. */
@@ -114,7 +124,6 @@ interface LibraryClient {
     script: string,
     options: { keys: string[]; arguments: (string | Buffer)[] },
   ): Promise<unknown>;
-  publish(channel: string, message: string): Promise<unknown>;
   subscribe(channel: string, listener: (message: string) => void): Promise<unknown>;
 }
 
@@ -178,7 +187,7 @@ const createRedisClient = (
       if (reply !== 0 && reply !== 1) throw unexpectedReply();
       return reply === 1;
     },
-    publish: async (channel, message) => void (await connection.publish(channel, message)),
+    publish: async (channel, message) => void (await evaluate(PUBLISH, [channel], [message])),
     subscribe: async (channel, onMessage) =>
       void (await connection.subscribe(channel, (message) => onMessage(message))),
   };

@@ -103,6 +103,16 @@ describeWithRedis('two replicas', () => {
     await until('the other has the accepted list', async () => (await countOf(two)) === accepted);
 
     const [holder = 0] = slots;
+    const unused = ports.findIndex((each) => each !== holder && each !== port);
+    await nodes[unused]?.end();
+    // Its messages may have come from that node.
+    await refresh(one);
+    await until('the first is connected to the other nodes', () => works(one));
+    const losses = (): number => one.written().split('continues without it').length;
+    const before = losses();
+    for (let count = 0; count < 20; count += 1) expect(await refresh(one)).toBe(200);
+    expect(losses()).toBe(before);
+
     const node = nodes[ports.indexOf(holder)];
     node?.stall();
     await until('the loss is reported', async () => !(await works(one)));
