@@ -126,7 +126,15 @@ export interface Refresh {
 /** Something that is wrong, or was done from outside. */
 export interface Trouble {
   readonly kind:
-    'provider' | 'list' | 'redis' | 'silent redis' | 'disk' | 'process' | 'sleep' | 'clock';
+    | 'provider'
+    | 'list'
+    | 'redis'
+    | 'silent redis'
+    | 'redis clock'
+    | 'disk'
+    | 'process'
+    | 'sleep'
+    | 'clock';
   /** What is wrong with Redis, or was done to the snapshot. */
   readonly what?: string | undefined;
   /** The replica, or all of them. */

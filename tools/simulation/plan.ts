@@ -213,6 +213,7 @@ const ACTIONS = {
     having: { lostMs: fc.option(lasting(DAY), { freq: 2 }) },
   },
   'redis emptied': { needs: 'redis', weight: 1, having: {} },
+  'redis clock': { needs: 'redis', weight: 1, having: { byMs: clockErrorMs } },
   /** Somebody without the key changes what it has, once or again and again; only with a key. */
   'redis spoilt': { needs: 'redis', weight: 1, having: { times: fc.constantFrom(1, 1, 12) } },
 };

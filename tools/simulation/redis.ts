@@ -287,6 +287,8 @@ export const createRedisWorld = (world: World, history: History) => {
       }),
     /** Somebody deletes everything; connections stay. */
     empty: (): void => troubling(() => become(new Map(), (eras += 1))),
+    /** Its clock is set. */
+    setClock: (byMs: number): void => troubling(() => void (clockErrorMs += byMs)),
     /** Somebody writes into each value at random. */
     spoil: (): void =>
       troubling(() => {

@@ -339,6 +339,10 @@ export const run = async (
       record('silent redis', 'all');
       redis.empty();
     },
+    'redis clock': ({ byMs }) => {
+      record('redis clock', 'all');
+      redis.setClock(byMs);
+    },
     'redis spoilt': ({ times }) => {
       if (!setup.isSigned) return;
       for (let index = 0; index < times; index += 1)

@@ -208,6 +208,7 @@ export const retryAfterIsObeyed: Check = function* (timeline) {
         const isKnown =
           call.process === process ||
           (isShared &&
+            !timeline.troubled(['redis clock'], 'all', sinceMs, toldAtMs) &&
             // Its claim may come to Redis just before the failure.
             call.askedAtMs > endedAtMs + SECOND &&
             timeline.isConnected(call.process, Math.max(sinceMs, readyAtMs), toldAtMs) &&

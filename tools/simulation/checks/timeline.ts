@@ -249,7 +249,9 @@ export const createTimeline = (history: History, endedAtMs: number) => {
   const rememberedSinceMs = (process: Process, atMs: number): number => {
     const longestMs = atMs - 3 * lifeMs(process);
     const who = history.hasRedis ? 'all' : process.index;
-    const isUnknown = history.hasSnapshot && troubled(['clock'], who, longestMs, atMs);
+    const isUnknown =
+      (history.hasSnapshot && troubled(['clock'], who, longestMs, atMs)) ||
+      troubled(['redis clock'], 'all', longestMs, atMs);
     return isUnknown ? longestMs : atMs - windowMs(process);
   };
 
@@ -359,9 +361,10 @@ export const createTimeline = (history: History, endedAtMs: number) => {
     return !troubled(STORE, 'all', fromMs - SETTLED_MS, fromMs + SETTLED_MS);
   };
   /**
-   * Whether a process can know how old a list is. A snapshot has only the wall clock: where that was
-   * changed between the list and the end of a start, the process cannot know, and neither can those
-   * that have the list from it, unless Redis has it.
+   * Whether a process can know how old a list is. Redis's clock tells it, unless that was set since
+   * the list was asked for. A snapshot has only the wall clock: where that was changed between the
+   * list and the end of a start, the process cannot know, and neither can those that have the list
+   * from it, unless Redis has it.
    */
   const isAgeKnown = (
     process: Process,
@@ -370,14 +373,15 @@ export const createTimeline = (history: History, endedAtMs: number) => {
     // Where lists look alike, a snapshot may have the first one.
     askedAtMs = history.everyAnswerDiffers ? lastAskedMs(list, atMs) : (list.askedAtMs[0] ?? 0),
   ): boolean =>
-    !history.hasSnapshot ||
-    !processes.some(
-      ({ index, startedAtMs, readyAtMs, endedAtMs: stoppedAtMs }) =>
-        startedAtMs > askedAtMs &&
-        startedAtMs <= atMs &&
-        troubled(['clock'], index, askedAtMs, Math.min(readyAtMs, stoppedAtMs, atMs)) &&
-        !isInRedis(process, list, startedAtMs, atMs),
-    );
+    !troubled(['redis clock'], 'all', askedAtMs, atMs) &&
+    (!history.hasSnapshot ||
+      !processes.some(
+        ({ index, startedAtMs, readyAtMs, endedAtMs: stoppedAtMs }) =>
+          startedAtMs > askedAtMs &&
+          startedAtMs <= atMs &&
+          troubled(['clock'], index, askedAtMs, Math.min(readyAtMs, stoppedAtMs, atMs)) &&
+          !isInRedis(process, list, startedAtMs, atMs),
+      ));
   /**
    * Whether `a` has precedence over `b`, by the contract's order: a later decision, then a later
    * question. Undefined where they are too close, or what is known of decisions does not tell.
