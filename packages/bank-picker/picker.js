@@ -169,6 +169,7 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onWant
     bank = next;
     before = null;
     vanished = '';
+    draft = '';
     input.value = textOf(next);
   };
 

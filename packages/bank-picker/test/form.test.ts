@@ -1,7 +1,8 @@
+import type { ServerResponse } from 'node:http';
 import { expect, test } from '@jest/globals';
 import { describeInBrowser } from '../../../test/helpers/browser.ts';
 import { createStage } from '../../../test/helpers/stage.ts';
-import { eventually } from '../../../test/helpers/wait-until.ts';
+import { eventually, waitUntil } from '../../../test/helpers/wait-until.ts';
 
 describeInBrowser('the bank picker, as a field of a form', () => {
   const stage = createStage();
@@ -224,6 +225,32 @@ describeInBrowser('the bank picker, as a field of a form', () => {
     await stage.page.getByRole('button', { name: 'Tentar novamente' }).click();
     await stage.settled('loaded');
     expect(await text()).toBe('ITAÚ UNIBANCO S.A.');
+  });
+
+  test('what was typed before a reset, or before the page set a value, does not come back with the list', async () => {
+    for (const [act, sent, shown] of [
+      ['picker.form.reset()', 'bank=', ''],
+      ["picker.value = ''", 'bank=', ''],
+      ["picker.value = '00000000'", 'bank=00000000', 'BCO DO BRASIL S.A.'],
+    ]) {
+      let answer: ServerResponse | undefined;
+      await stage.start({
+        before: (emulator) => emulator.respondWith((_req, res) => (answer = res)),
+      });
+      await open(
+        `<form><bank-picker name="bank" src="${stage.rig.url}/banks"></bank-picker></form>`,
+      );
+      await stage.box().fill('itau unibanco s.a.');
+      await waitUntil('a request', () => answer, Boolean);
+      answer?.writeHead(503).end();
+      await stage.settled('failed');
+      await stage.ask(`void (picker.blur(), ${act}, globalThis.heard = [],
+        ['input', 'change'].forEach((type) => picker.addEventListener(type, () => heard.push(type))))`);
+      await stage.repair();
+      await stage.page.getByRole('button', { name: 'Tentar novamente' }).click();
+      await stage.settled('loaded');
+      expect([await data(), await text(), await stage.ask('heard')]).toEqual([sent, shown, []]);
+    }
   });
 
   test.each([
