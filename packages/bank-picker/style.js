@@ -1,5 +1,7 @@
 // One sheet for all pickers of a page. A constructed sheet is no inline style: the strictest Content-Security-Policy
 // lets it through. What the comments of the sheet would say, which every visitor would load:
+// - .root: "all" leaves nothing of the page's but what hides the field or puts it out of reach, as closed menus,
+//   inactive steps and print styles do; "interactivity" is newer than some browsers.
 // - .root: iOS zooms the page in where a focused field's text is smaller than 16 px.
 // - .root:dir(rtl): Portuguese in a page from right to left is placed as the page has it, and read as it is.
 // - .field, contain: in a form that lays its fields out in a row, it is as wide whatever is in it.
@@ -19,6 +21,9 @@ const CSS = `
   position: relative;
   color-scheme: inherit;
   direction: inherit;
+  visibility: inherit;
+  pointer-events: inherit;
+  interactivity: inherit;
   color: var(--ink);
   font-family: var(--bank-picker-font-family, inherit);
   font-size: var(--bank-picker-font-size, max(16px, 1em));

@@ -77,6 +77,32 @@ describeInBrowser('the bank picker, in a hostile page', () => {
     expect(await stage.ask('picker.bank.code')).toBe('479');
   });
 
+  test('what the page hides or puts out of reach is so with the picker in it, in print as well', async () => {
+    await open(
+      `#slot.closed { visibility: hidden } #slot.off { pointer-events: none } #slot.inert { interactivity: inert }
+       @media print { body * { visibility: hidden } }`,
+    );
+    await mount();
+    const state = (className: string) =>
+      stage.ask(`(() => {
+        const slot = document.querySelector('#slot');
+        const { x, y, height } = picker.shadowRoot.querySelector('.field').getBoundingClientRect();
+        slot.className = '${className}';
+        picker.blur();
+        picker.focus();
+        return [picker.checkVisibility({ visibilityProperty: true }) &&
+          picker.shadowRoot.querySelector('#input').checkVisibility({ visibilityProperty: true }),
+          document.elementFromPoint(x + 60, y + height / 2) === picker, picker.matches(':focus')];
+      })()`);
+    expect(await state('')).toEqual([true, true, true]);
+    expect(await state('closed')).toEqual([false, false, false]);
+    expect(await state('off')).toEqual([true, false, true]);
+    expect(await state('inert')).toEqual([true, false, false]);
+    await stage.page.emulateMedia({ media: 'print' });
+    const visibility = 'getComputedStyle(picker.shadowRoot.querySelector(".field")).visibility';
+    expect(await stage.ask(visibility)).toBe('hidden');
+  });
+
   test.each([
     ['', {}],
     ['label="Seu banco"', {}],
