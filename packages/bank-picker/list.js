@@ -66,12 +66,32 @@ export const createList = (/** @type {Parts} */ { input, field, popup, list }) =
     list.scrollTop = Math.min(top, Math.max(bottom, list.scrollTop));
   };
 
+  /**
+   * Where the field is and what can be seen of the page, in the pixels of the list: those of a
+   * page with CSS `zoom` have another size. Browsers that do not know the factor need none.
+   */
+  const measure = () => {
+    const view = popup.ownerDocument.defaultView ?? window;
+    const zoom = popup.currentCSSZoom ?? 1;
+    const rect = field.getBoundingClientRect();
+    const visible = view.visualViewport;
+    const visibleTop = visible?.offsetTop ?? 0;
+    return {
+      left: rect.left / zoom,
+      top: rect.top / zoom,
+      bottom: rect.bottom / zoom,
+      width: rect.width / zoom,
+      visibleTop: visibleTop / zoom,
+      visibleBottom: (visibleTop + (visible?.height ?? view.innerHeight)) / zoom,
+      windowBottom: view.innerHeight / zoom,
+    };
+  };
+
   /** Under the field, or above it where that is roomier; the on-screen keyboard of a phone takes part of the room. */
   const place = () => {
-    const at = field.getBoundingClientRect();
-    const { offsetTop: start = 0, height = window.innerHeight } = window.visualViewport ?? {};
-    const below = start + height - at.bottom - 2 * GAP_PX;
-    const above = at.top - start - 2 * GAP_PX;
+    const at = measure();
+    const below = at.visibleBottom - at.bottom - 2 * GAP_PX;
+    const above = at.top - at.visibleTop - 2 * GAP_PX;
     const isAbove = below < LEAST_HEIGHT_PX && above > below;
     const room = Math.max(LEAST_HEIGHT_PX / 2, isAbove ? above : below);
     const { style } = popup;
@@ -79,7 +99,7 @@ export const createList = (/** @type {Parts} */ { input, field, popup, list }) =
     style.width = `${at.width}px`;
     style.maxHeight = `min(26em, ${room}px)`;
     style.top = isAbove ? 'auto' : `${at.bottom + GAP_PX}px`;
-    style.bottom = isAbove ? `${window.innerHeight - at.top + GAP_PX}px` : 'auto';
+    style.bottom = isAbove ? `${at.windowBottom - at.top + GAP_PX}px` : 'auto';
     return Math.max(below, above);
   };
 

@@ -103,6 +103,25 @@ describeInBrowser('the bank picker, in a hostile page', () => {
     expect(await stage.ask(visibility)).toBe('hidden');
   });
 
+  test('the list stands at its field in a page with a zoom, under it or above it', async () => {
+    await open('body { zoom: 1.5 } #slot { zoom: 0.8 } h1, p:last-child { height: 900px }');
+    await mount();
+    for (const align of ['start', 'end']) {
+      await stage.ask(`void (picker.blur(), picker.scrollIntoView({ block: '${align}' }))`);
+      await stage.box().click();
+      const field = await stage.page.locator('.field').boundingBox();
+      const list = await stage.page.locator('.popup').boundingBox();
+      if (!field || !list) throw new Error('Nothing is shown');
+      const gap =
+        align === 'start' ? list.y - field.y - field.height : field.y - list.y - list.height;
+      expect(gap).toBeCloseTo(6 * 1.2, 1);
+      expect(list.x).toBeCloseTo(field.x, 1);
+      expect(list.width).toBeCloseTo(field.width, 1);
+      expect(list.y).toBeGreaterThan(0);
+      expect(list.y + list.height).toBeLessThan(1_300);
+    }
+  });
+
   test.each([
     ['', {}],
     ['label="Seu banco"', {}],
