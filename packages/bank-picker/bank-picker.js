@@ -1,7 +1,7 @@
 import { createLoader } from './load.js';
 import { createPicker } from './picker.js';
 import { stringsFor } from './strings.js';
-import { styleSheet } from './style.js';
+import { styleSheetsFor } from './style.js';
 
 // The element: attributes, form and life cycle around the picker. README.md describes its outside, bank-picker.d.ts
 // its types.
@@ -103,7 +103,7 @@ export class BankPickerElement extends Base {
 
   constructor() {
     super();
-    this.#shadow.adoptedStyleSheets = [styleSheet()];
+    this.adoptedCallback();
     this.addEventListener('invalid', () => {
       this.#shown = this.#problem();
       this.#validate();
@@ -138,6 +138,11 @@ export class BankPickerElement extends Base {
     this.#languages.disconnect();
     this.#loader.stop();
     this.#picker.stop();
+  }
+
+  /** Also after a move to another document, such as an iframe's, which takes its sheet away. */
+  adoptedCallback() {
+    this.#shadow.adoptedStyleSheets = styleSheetsFor(this.ownerDocument);
   }
 
   /** @param {string} name */

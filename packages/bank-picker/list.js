@@ -66,12 +66,15 @@ export const createList = (/** @type {Parts} */ { input, field, popup, list }) =
     list.scrollTop = Math.min(top, Math.max(bottom, list.scrollTop));
   };
 
+  /** Not always the one that this module was loaded in: elements can move to an iframe. */
+  const currentWindow = () => popup.ownerDocument.defaultView ?? window;
+
   /**
    * Where the field is and what can be seen of the page, in the pixels of the list: those of a
    * page with CSS `zoom` have another size. Browsers that do not know the factor need none.
    */
   const measure = () => {
-    const view = popup.ownerDocument.defaultView ?? window;
+    const view = currentWindow();
     const zoom = popup.currentCSSZoom ?? 1;
     const rect = field.getBoundingClientRect();
     const visible = view.visualViewport;
@@ -157,10 +160,11 @@ export const createList = (/** @type {Parts} */ { input, field, popup, list }) =
         field.scrollIntoView({ block: 'start' });
         place();
       }
-      window.addEventListener('scroll', place, { capture: true, passive: true, signal });
-      window.addEventListener('resize', place, { signal });
-      window.visualViewport?.addEventListener('resize', place, { signal });
-      window.visualViewport?.addEventListener('scroll', place, { signal });
+      const view = currentWindow();
+      view.addEventListener('scroll', place, { capture: true, passive: true, signal });
+      view.addEventListener('resize', place, { signal });
+      view.visualViewport?.addEventListener('resize', place, { signal });
+      view.visualViewport?.addEventListener('scroll', place, { signal });
       const resizes = new ResizeObserver(place);
       resizes.observe(field);
       signal.addEventListener('abort', () => resizes.disconnect());

@@ -1,4 +1,4 @@
-// One sheet for all pickers of a page. A constructed sheet is no inline style: the strictest Content-Security-Policy
+// One sheet for all pickers of a document. A constructed sheet is no inline style: the strictest Content-Security-Policy
 // lets it through. What the comments of the sheet would say, which every visitor would load:
 // - .root: "all" leaves nothing of the page's but what hides the field or puts it out of reach, as closed menus,
 //   inactive steps and print styles do; "interactivity" is newer than some browsers.
@@ -534,14 +534,21 @@ mark {
 }
 `;
 
-/** @type {CSSStyleSheet | undefined} */
-let sheet;
+/** @type {WeakMap<Document, CSSStyleSheet>} */
+const sheets = new WeakMap();
 
-/** Made when the first picker is, so that a server that renders pages can import the element. */
-export const styleSheet = () => {
-  if (!sheet) {
-    sheet = new CSSStyleSheet();
-    sheet.replaceSync(CSS);
-  }
-  return sheet;
+/**
+ * The sheets for a picker in `page`. Made when the first picker is, so that a server that renders
+ * pages can import the element. A document adopts no other document's sheet, and one without a
+ * window none at all.
+ * @param {Document} page
+ */
+export const styleSheetsFor = (page) => {
+  const made = sheets.get(page);
+  if (made) return [made];
+  if (!page.defaultView) return [];
+  const sheet = new page.defaultView.CSSStyleSheet();
+  sheet.replaceSync(CSS);
+  sheets.set(page, sheet);
+  return [sheet];
 };

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
 import { describeInBrowser } from '../../../test/helpers/browser.ts';
 import { createStage } from '../../../test/helpers/stage.ts';
+import { eventually } from '../../../test/helpers/wait-until.ts';
 
 /** What a page around the picker may do to it, or it to the page. */
 const HOSTS: Record<string, { readonly css: string; readonly html?: string }> = {
@@ -120,6 +121,38 @@ describeInBrowser('the bank picker, in a hostile page', () => {
       expect(list.y).toBeGreaterThan(0);
       expect(list.y + list.height).toBeLessThan(1_300);
     }
+  });
+
+  test('in the document of an iframe that it was moved to, it looks and works as before', async () => {
+    await open('iframe { width: 800px; height: 500px }');
+    await stage.page.evaluate(`new Promise((resolve) => {
+      const frame = Object.assign(document.createElement('iframe'), {
+        srcdoc: '<!doctype html><p style="height: 200px">Antes</p><p style="height: 900px">Depois',
+        onload: resolve,
+      });
+      document.body.append(frame);
+    })`);
+    await mount();
+    const height = () => stage.page.locator('.field').evaluate((field) => field.clientHeight);
+    const before = await height();
+    await stage.ask("void frames[0].document.querySelector('p').after(picker)");
+    const inside = stage.page.frameLocator('iframe');
+    const box = inside.getByRole('combobox');
+    await box.fill('itau');
+    expect(await inside.locator('.field').evaluate((field) => field.clientHeight)).toBe(before);
+    await stage.page.evaluate('void frames[0].scrollTo(0, 150)');
+    await eventually(async () => {
+      const field = await inside.locator('.field').boundingBox();
+      const list = await inside.locator('.popup').boundingBox();
+      return field !== null && list !== null && Math.abs(list.y - field.y - field.height - 6) < 0.5;
+    });
+    await box.press('Enter');
+    expect(await box.inputValue()).toBe('ITAÚ UNIBANCO S.A.');
+    // And back again.
+    await stage.page.evaluate(
+      "void document.querySelector('#slot').append(frames[0].document.querySelector('bank-picker'))",
+    );
+    expect([await height(), await stage.ask('picker.value')]).toEqual([before, '60701190']);
   });
 
   test.each([
