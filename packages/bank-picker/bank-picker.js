@@ -1,5 +1,6 @@
 import { createLoader } from './load.js';
 import { createPicker } from './picker.js';
+import { createReports } from './reports.js';
 import { stringsFor } from './strings.js';
 import { styleSheetsFor } from './style.js';
 
@@ -87,6 +88,7 @@ export class BankPickerElement extends Base {
     onStatus: (status) => this.#onStatus(status),
     onCountdown: (seconds) => this.#picker.setCountdown(seconds),
   });
+  #reports = createReports(this, () => this.#report());
   /** A value that was set before the list was loaded. */
   #awaited = '';
   /** The last values that `input` and `change` have reported. */
@@ -104,11 +106,6 @@ export class BankPickerElement extends Base {
   constructor() {
     super();
     this.adoptedCallback();
-    this.addEventListener('invalid', () => {
-      this.#shown = this.#problem();
-      this.#validate();
-      this.#loader.hurry();
-    });
     this.addEventListener('focusin', () => this.#label());
   }
 
@@ -262,7 +259,9 @@ export class BankPickerElement extends Base {
   }
 
   reportValidity() {
-    return this.#internals.reportValidity();
+    const isValid = this.#internals.reportValidity();
+    if (!isValid) this.#report();
+    return isValid;
   }
 
   /** @param {string} message */
@@ -382,6 +381,13 @@ export class BankPickerElement extends Base {
     this.#picker.setError(this.#shown ? message : '');
   }
 
+  /** The form is sent, or the page wants people to see what is wrong. */
+  #report() {
+    this.#shown = this.#problem();
+    this.#validate();
+    this.#loader.hurry();
+  }
+
   /** @returns {Problem | undefined} */
   #problem() {
     if (this.#customError) return 'custom';
@@ -414,8 +420,10 @@ export class BankPickerElement extends Base {
   #submit() {
     const { form } = this;
     const button = [...(form?.elements ?? [])].find((it) => 'type' in it && it.type === 'submit');
-    if (button instanceof HTMLElement) button.click();
-    else form?.requestSubmit();
+    this.#reports.send(() => {
+      if (button instanceof HTMLElement) button.click();
+      else form?.requestSubmit();
+    });
   }
 
   /**

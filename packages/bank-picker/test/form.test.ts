@@ -76,6 +76,55 @@ describeInBrowser('the bank picker, as a field of a form', () => {
     expect(await submit()).toEqual([2, 'Outro banco, por favor.', true]);
   });
 
+  test('an error is shown when the form is sent or reports its errors, and not when a script only looks for them', async () => {
+    await visit(
+      'required',
+      (picker) =>
+        `<form><input id="first" required>${picker}<button>Enviar</button></form><button id="after">Depois</button>`,
+    );
+    // As pages do that enable their button with it.
+    await stage.ask(`void ['input', 'change'].forEach((type) =>
+      picker.form.addEventListener(type, () => picker.form.checkValidity()))`);
+    const isShown = () => stage.ask<boolean>('picker.shadowRoot.querySelector(".wrong") !== null');
+    /** Whether an act shows the error, beginning without one. */
+    const shows = async (act: () => Promise<unknown>) => {
+      await stage.ask(
+        "void (picker.required = false, picker.required = true, picker.value = '', first.value = 'x', after.focus())",
+      );
+      expect(await isShown()).toBe(false);
+      await act();
+      return isShown();
+    };
+    const run = (script: string) => shows(() => stage.ask(`void (${script})`));
+    for (const script of ['picker.form.checkValidity()', 'picker.checkValidity()'])
+      expect([script, await run(script)]).toEqual([script, false]);
+    const typeAndLeave = async () => {
+      await stage.page.locator('#first').pressSequentially('y');
+      await stage.page.keyboard.press('Tab');
+    };
+    expect(await shows(typeAndLeave)).toBe(false);
+    const chooseAndDelete = async () => {
+      await choose('341');
+      await stage.box().fill('');
+    };
+    expect(await shows(chooseAndDelete)).toBe(false);
+
+    for (const script of [
+      'picker.reportValidity()',
+      'picker.form.reportValidity()',
+      'picker.form.requestSubmit()',
+      "first.value = '', picker.form.reportValidity()",
+      "document.querySelector('form button').click()",
+    ])
+      expect([script, await run(script)]).toEqual([script, true]);
+    const click = () => stage.page.getByRole('button', { name: 'Enviar' }).click();
+    expect(await shows(click)).toBe(true);
+    expect(await shows(() => stage.box().press('Enter'))).toBe(true);
+    expect(await shows(() => stage.page.locator('#first').press('Enter'))).toBe(true);
+    const otherIsFirst = () => stage.page.locator('#first').fill('').then(click);
+    expect(await shows(otherIsFirst)).toBe(true);
+  });
+
   test('the browser restores it when the user navigates back', async () => {
     await visit('name="bank"');
     await choose('341');
