@@ -326,15 +326,15 @@ export class BankPickerElement extends Base {
   #select(/** @type {string} */ value) {
     const isLoaded = this.#picker.status().kind === 'loaded';
     const bank = value === '' ? undefined : this.#picker.banks().find(({ id }) => id === value);
-    const isMissing = isLoaded && !bank && value !== '';
+    const name = this.#all.find(({ id }) => id === value)?.name ?? value;
+    const missing = isLoaded && !bank && value !== '' ? { id: value, name } : null;
     this.#awaited = isLoaded || bank ? '' : value;
     this.#shown = undefined;
-    const excluded = this.#all.find(({ id }) => id === value);
-    this.#picker.select(bank ?? null, isMissing ? (excluded?.name ?? value) : '');
+    this.#picker.select(bank ?? null, missing);
     this.#reported = this.value;
     this.#committed = this.value;
     this.#sync();
-    if (isMissing) this.#emit('missing', value, false);
+    if (missing) this.#emit('missing', value, false);
   }
 
   #onInput() {

@@ -20,6 +20,12 @@ import { createSearch, popularFirst } from './search.js';
  * @property {() => void} onSubmit Enter was pressed in a closed field
  */
 
+/**
+ * @typedef {object} Vanished a bank that is not on offer
+ * @property {string} id
+ * @property {string} name the id where its name is not known
+ */
+
 /** Fewer letters do not say which bank is meant, whatever stands first in the list. */
 const FEWEST_LETTERS = 3;
 
@@ -57,8 +63,8 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onWant
   let before = null;
   /** What was typed before the list failed to come; the field comes back with it. */
   let draft = '';
-  /** A value that a program has set and no bank on offer has, or the name of its bank. */
-  let vanished = '';
+  /** What a program has chosen though it is not on offer. @type {Vanished | null} */
+  let vanished = null;
   let error = '';
   let name = '';
   let placeholder = '';
@@ -87,7 +93,7 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onWant
 
     parts.note.hidden = !parts.failure.hidden;
     parts.note.classList.toggle('wrong', error !== '');
-    parts.note.classList.toggle('vanished', error === '' && vanished !== '');
+    parts.note.classList.toggle('vanished', error === '' && vanished !== null);
     parts.note.textContent = error || noteOf();
 
     // Read-only instead of disabled: it keeps the focus, and screen readers can still find out why.
@@ -121,7 +127,7 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onWant
   const noteOf = () => {
     if (bank) return numbersOf(bank);
     if (status.kind === 'loading') return strings.loading;
-    return vanished && strings.vanished(vanished);
+    return vanished ? strings.vanished(vanished.name) : '';
   };
 
   const numbersOf = (/** @type {Bank} */ shown) => {
@@ -168,7 +174,7 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onWant
   const take = (/** @type {Bank | null} */ next) => {
     bank = next;
     before = null;
-    vanished = '';
+    vanished = null;
     draft = '';
     input.value = textOf(next);
   };
@@ -285,7 +291,7 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onWant
     event.stopPropagation();
     before = bank ?? before;
     bank = null;
-    vanished = '';
+    vanished = null;
     find();
     list.open();
     render();
@@ -357,6 +363,10 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onWant
       banks = next;
       search = createSearch(banks);
       if (before && !banks.includes(before)) before = null;
+      if (banks.some(({ id }) => id === vanished?.id)) {
+        vanished = null;
+        announce('');
+      }
       if (list.isOpen()) find();
       render();
     },
@@ -364,12 +374,12 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onWant
     /**
      * Shows what a program has chosen: a bank, or none.
      * @param {Bank | null} next
-     * @param {string} missing a value that no bank on offer has, or the name of its bank; '' for none
+     * @param {Vanished | null} missing what it would have chosen
      */
     select: (next, missing) => {
       take(next);
       vanished = missing;
-      if (missing) announce(strings.vanished(missing));
+      if (missing) announce(strings.vanished(missing.name));
       if (list.isOpen()) find();
       render();
     },

@@ -211,6 +211,12 @@ describeInBrowser('the bank picker, as a field of a form', () => {
       true,
     ]);
     expect(await note()).toBe('O banco ITAÚ UNIBANCO S.A. não está na lista. Escolha outro.');
+    // The note stays for as long as it is true.
+    await stage.ask("void (picker.filter = ({ code }) => code !== '341')");
+    expect(await note()).toMatch(/^O banco ITAÚ/);
+    await stage.ask('void (picker.filter = null)');
+    expect([await note(), await stage.ask('picker.value')]).toEqual(['', '']);
+    await stage.ask("void (picker.filter = ({ name }) => !name.includes('ITAÚ'))");
     await stage.box().fill('60701190');
     expect(await stage.codes()).toEqual([]);
     await stage.box().fill('nub');
