@@ -3,6 +3,8 @@ import { createPicker } from './picker.js';
 import { createReports } from './reports.js';
 import { stringsFor } from './strings.js';
 import { styleSheetsFor } from './style.js';
+import { submitFrom } from './submission.js';
+import { languageOf } from './surroundings.js';
 
 // The element: attributes, form and life cycle around the picker. README.md describes its outside, bank-picker.d.ts
 // its types.
@@ -82,7 +84,7 @@ export class BankPickerElement extends Base {
     onCommit: () => this.#onCommit(),
     onRetry: () => this.#load(),
     onWanted: () => this.#loader.hurry(),
-    onSubmit: () => this.#submit(),
+    onSubmit: () => this.#reports.send(() => submitFrom(this)),
   });
   #loader = createLoader({
     onStatus: (status) => this.#onStatus(status),
@@ -416,16 +418,6 @@ export class BankPickerElement extends Base {
     });
   }
 
-  /** Enter clicks the form's first submit button, as in native fields. */
-  #submit() {
-    const { form } = this;
-    const button = [...(form?.elements ?? [])].find((it) => 'type' in it && it.type === 'submit');
-    this.#reports.send(() => {
-      if (button instanceof HTMLElement) button.click();
-      else form?.requestSubmit();
-    });
-  }
-
   /**
    * @param {string} type
    * @param {unknown} detail
@@ -435,18 +427,6 @@ export class BankPickerElement extends Base {
     this.dispatchEvent(new CustomEvent(type, { detail, bubbles }));
   }
 }
-
-/**
- * The language of the closest element that has one, also outside of the shadow root around it.
- * @param {Element} element
- * @returns {string}
- */
-const languageOf = (element) => {
-  const language = element.closest('[lang]:not([lang=""])')?.getAttribute('lang');
-  if (language) return language;
-  const root = element.getRootNode();
-  return root instanceof ShadowRoot ? languageOf(root.host) : navigator.language;
-};
 
 // If a page loads it twice, as in two bundles, the first one stays.
 if (globalThis.customElements && !customElements.get('bank-picker')) {

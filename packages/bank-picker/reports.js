@@ -1,3 +1,5 @@
+import { rootOf } from './surroundings.js';
+
 // Tells a form that shows its errors from one that only looks for them. Native fields show theirs when the form is sent
 // and after reportValidity(), and stay silent after checkValidity(). The event `invalid` is the same for all three.
 
@@ -19,11 +21,11 @@ export const createReports = (field, onReport) => {
       element.matches(':invalid'));
 
   field.addEventListener('invalid', () => {
-    const before = focusedBeside(field);
+    const before = rootOf(field).activeElement;
     isCausedByScript = true;
     queueMicrotask(() => {
       isCausedByScript = false;
-      const now = focusedBeside(field);
+      const now = rootOf(field).activeElement;
       if (now !== before && isErrorOfForm(now)) onReport();
     });
   });
@@ -43,8 +45,3 @@ export const createReports = (field, onReport) => {
     },
   };
 };
-
-/** The element with the focus, as seen from where the field is: in the page or in a shadow root. */
-const focusedBeside = (/** @type {Element} */ field) =>
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- in an iframe, they are of other classes
-  /** @type {Document | ShadowRoot} */ (field.getRootNode()).activeElement;

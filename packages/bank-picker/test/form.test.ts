@@ -125,6 +125,34 @@ describeInBrowser('the bank picker, as a field of a form', () => {
     expect(await shows(otherIsFirst)).toBe(true);
   });
 
+  test('Enter sends the form as in a native text field, whatever its other fields are called', async () => {
+    await open(`<script>document.addEventListener('submit', (event) => {
+      event.preventDefault();
+      globalThis.sentBy = event.submitter ? event.submitter.id : 'no button';
+    })</script>`);
+    const picker = `<bank-picker name="bank" src="${stage.rig.url}/banks"></bank-picker>`;
+    /** Which button sends the form after an Enter in the picker, or in a native field in its place. */
+    const sentBy = async (field: string, html: string) => {
+      const form = JSON.stringify(`<form id="form">${html.replace('{}', field)}</form>`);
+      await stage.page.evaluate(`document.body.innerHTML = ${form}; sentBy = 'not sent'`);
+      await stage.page.locator(field === picker ? '[role=combobox]' : '#native').press('Enter');
+      return stage.page.evaluate('sentBy');
+    };
+    for (const [html, expected] of [
+      ['{}', 'no button'],
+      ['{}<input name="requestSubmit" type="checkbox">', 'no button'],
+      ['{}<input>', 'not sent'],
+      ['<input type="email">{}', 'not sent'],
+      ['{}<input name="elements"><button type="button">Ver</button><button id="go">', 'go'],
+      ['{}<input><input type="image" id="image"><button>', 'image'],
+      ['{}<button disabled></button><button>', 'not sent'],
+      ['{}</form><button form="form" id="outside">', 'outside'],
+    ] as const)
+      for (const field of ['<input id="native">', picker])
+        expect([html, field, await sentBy(field, html)]).toEqual([html, field, expected]);
+    expect(stage.complaints).toEqual([]);
+  });
+
   test('the browser restores it when the user navigates back', async () => {
     await visit('name="bank"');
     await choose('341');

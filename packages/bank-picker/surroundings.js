@@ -1,0 +1,18 @@
+// What the page around an element says. The element may be in a shadow root, and that in another one.
+
+/** The page or the shadow root that an element is in. */
+export const rootOf = (/** @type {Element} */ element) =>
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- in an iframe they are of its own classes
+  /** @type {Document | ShadowRoot} */ (element.getRootNode());
+
+/**
+ * The language of the closest element that has one.
+ * @param {Element} element
+ * @returns {string}
+ */
+export const languageOf = (element) => {
+  const language = element.closest('[lang]:not([lang=""])')?.getAttribute('lang');
+  if (language) return language;
+  const root = rootOf(element);
+  return 'host' in root ? languageOf(root.host) : navigator.language;
+};
