@@ -93,8 +93,9 @@ export class BankPickerElement extends Base {
   #reports = createReports(this, () => this.#report());
   /** A value that was set before the list was loaded. */
   #awaited = '';
-  /** The last values that `input` and `change` have reported. */
+  /** What `input` and `change` have reported last. @type {Bank | string} */
   #reported = '';
+  /** @type {Bank | string} */
   #committed = '';
   /** Whether the value is no longer that of the attribute. */
   #isDirty = false;
@@ -215,9 +216,9 @@ export class BankPickerElement extends Base {
     const before = this.#picker.banks();
     // A framework may set a new function with the same result each time it renders.
     if (banks.length === before.length && banks.every((bank, at) => bank === before[at])) return;
-    const { value } = this;
+    const bank = this.#picker.bank();
     this.#picker.setBanks(banks);
-    if (value !== '') this.#select(value);
+    if (bank && !banks.includes(bank)) this.#select(bank.id);
   }
 
   get required() {
@@ -333,10 +334,15 @@ export class BankPickerElement extends Base {
     this.#awaited = isLoaded || bank ? '' : value;
     this.#shown = undefined;
     this.#picker.select(bank ?? null, missing);
-    this.#reported = this.value;
-    this.#committed = this.value;
+    this.#reported = this.#choice();
+    this.#committed = this.#choice();
     this.#sync();
     if (missing) this.#emit('missing', value, false);
+  }
+
+  /** The chosen bank: two of them may have one id. A value where there is no list yet, or no choice. */
+  #choice() {
+    return this.#picker.bank() ?? this.#awaited;
   }
 
   #onInput() {
@@ -344,8 +350,8 @@ export class BankPickerElement extends Base {
     this.#isDirty = true;
     this.#shown = undefined;
     this.#sync();
-    if (this.value === this.#reported) return;
-    this.#reported = this.value;
+    if (this.#choice() === this.#reported) return;
+    this.#reported = this.#choice();
     this.#emit('input', this.bank, true);
   }
 
@@ -354,8 +360,8 @@ export class BankPickerElement extends Base {
       this.#shown = 'incomplete';
     }
     this.#validate();
-    if (this.value === this.#committed) return;
-    this.#committed = this.value;
+    if (this.#choice() === this.#committed) return;
+    this.#committed = this.#choice();
     this.#emit('change', this.bank, true);
   }
 

@@ -51,6 +51,31 @@ describeInBrowser('the bank picker, as a field of a form', () => {
     expect([await data(), await text()]).toEqual(['bank=18236120', 'NU PAGAMENTOS - IP']);
   });
 
+  test('its events tell two banks with one id apart', async () => {
+    const json = ['Alfa', 'Beta', 'Gama'].map((name, index) => ({
+      code: `${index}`,
+      ispb: name === 'Gama' ? '90000002' : '90000001',
+      name,
+    }));
+    await stage.open({}, 'about:blank');
+    await stage.page.route('**/list', (route) => route.fulfill({ json }));
+    await stage.goTo(`<!doctype html><script type="module" src="/bank-picker/bank-picker.js"></script>
+      <bank-picker src="/list" value="90000001"></bank-picker>`);
+    await stage.settled('loaded');
+    await stage.ask(`void (globalThis.heard = [], ['input', 'change'].forEach((type) =>
+      picker.addEventListener(type, ({ detail }) => heard.push(type + ' ' + detail.name))))`);
+    await stage.box().click();
+    await stage.box().press('ArrowDown');
+    await stage.box().press('Enter');
+    expect(await stage.ask('[picker.value, heard]')).toEqual([
+      '90000001',
+      ['input Beta', 'change Beta'],
+    ]);
+    // The one that is chosen stays.
+    await stage.ask("void (picker.filter = ({ name }) => name !== 'Gama')");
+    expect(await text()).toBe('Beta');
+  });
+
   test('a required one blocks submission with a message, and so does text that is not a bank', async () => {
     await visit('name="bank" required label="Banco"');
     await stage.ask(
