@@ -13,6 +13,7 @@ import { languageOf } from './surroundings.js';
  * @typedef {import('./bank-picker.js').BankPickerElement} Types
  * @typedef {import('./bank-picker.js').BankPickerStrings} Strings
  * @typedef {import('./load.js').Status} Status
+ * @typedef {import('./picker.js').Choice} Choice
  * @typedef {import('./search.js').Bank} Bank
  * @typedef {import('./search.js').Entry} Entry
  * @typedef {'custom' | 'incomplete' | 'failed' | 'required'} Problem why the field blocks its form
@@ -91,11 +92,9 @@ export class BankPickerElement extends Base {
     onCountdown: (seconds) => this.#picker.setCountdown(seconds),
   });
   #reports = createReports(this, () => this.#report());
-  /** A value that was set before the list was loaded. */
-  #awaited = '';
-  /** What `input` and `change` have reported last. @type {Bank | string} */
+  /** What `input` and `change` have reported last: banks, since two of them may have one id. @type {Choice} */
   #reported = '';
-  /** @type {Bank | string} */
+  /** @type {Choice} */
   #committed = '';
   /** Whether the value is no longer that of the attribute. */
   #isDirty = false;
@@ -180,7 +179,8 @@ export class BankPickerElement extends Base {
   }
 
   get value() {
-    return this.#picker.bank()?.id ?? this.#awaited;
+    const choice = this.#picker.choice();
+    return typeof choice === 'string' ? choice : choice.id;
   }
 
   /** @param {string | null | undefined} value */
@@ -331,27 +331,20 @@ export class BankPickerElement extends Base {
     const bank = value === '' ? undefined : this.#picker.banks().find(({ id }) => id === value);
     const name = this.#all.find(({ id }) => id === value)?.name ?? value;
     const missing = isLoaded && !bank && value !== '' ? { id: value, name } : null;
-    this.#awaited = isLoaded || bank ? '' : value;
     this.#shown = undefined;
-    this.#picker.select(bank ?? null, missing);
-    this.#reported = this.#choice();
-    this.#committed = this.#choice();
+    this.#picker.select(bank ?? (isLoaded ? '' : value), missing);
+    this.#reported = this.#picker.choice();
+    this.#committed = this.#picker.choice();
     this.#sync();
     if (missing) this.#emit('missing', value, false);
   }
 
-  /** The chosen bank: two of them may have one id. A value where there is no list yet, or no choice. */
-  #choice() {
-    return this.#picker.bank() ?? this.#awaited;
-  }
-
   #onInput() {
-    this.#awaited = '';
     this.#isDirty = true;
     this.#shown = undefined;
     this.#sync();
-    if (this.#choice() === this.#reported) return;
-    this.#reported = this.#choice();
+    if (this.#picker.choice() === this.#reported) return;
+    this.#reported = this.#picker.choice();
     this.#emit('input', this.bank, true);
   }
 
@@ -360,8 +353,8 @@ export class BankPickerElement extends Base {
       this.#shown = 'incomplete';
     }
     this.#validate();
-    if (this.#choice() === this.#committed) return;
-    this.#committed = this.#choice();
+    if (this.#picker.choice() === this.#committed) return;
+    this.#committed = this.#picker.choice();
     this.#emit('change', this.bank, true);
   }
 

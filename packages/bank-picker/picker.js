@@ -20,6 +20,8 @@ import { createSearch, popularFirst } from './search.js';
  * @property {() => void} onSubmit Enter was pressed in a closed field
  */
 
+/** @typedef {Bank | string} Choice a value where the bank is not known yet; '' for none */
+
 /**
  * @typedef {object} Vanished a bank that is not on offer
  * @property {string} id
@@ -59,8 +61,10 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onWant
   let search = () => [];
   /** @type {Bank | null} */
   let bank = null;
-  /** What Escape brings back: the bank that was chosen before its text was edited. @type {Bank | null} */
-  let before = null;
+  /** A value that was set while there is no list to find its bank in. */
+  let awaited = '';
+  /** What Escape brings back: the choice before the text was edited. @type {Choice} */
+  let before = '';
   /** What was typed before the list failed to come; the field comes back with it. */
   let draft = '';
   /** What a program has chosen though it is not on offer. @type {Vanished | null} */
@@ -170,13 +174,16 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onWant
     render();
   };
 
-  /** Takes a bank, or none. */
-  const take = (/** @type {Bank | null} */ next) => {
-    bank = next;
-    before = null;
+  /** @returns {Choice} */
+  const choice = () => bank ?? awaited;
+
+  const take = (/** @type {Choice} */ next) => {
+    bank = typeof next === 'string' ? null : next;
+    awaited = typeof next === 'string' ? next : '';
+    before = '';
     vanished = null;
     draft = '';
-    input.value = textOf(next);
+    input.value = textOf(bank);
   };
 
   const choose = (/** @type {Bank} */ next) => {
@@ -188,7 +195,7 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onWant
   };
 
   const empty = () => {
-    take(null);
+    take('');
     if (list.isOpen()) find();
     render();
     onInput();
@@ -234,10 +241,10 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onWant
 
   /** What becomes of the text that people have left in the field. */
   const settle = () => {
-    const text = bank ? '' : input.value.trim();
+    const text = bank ? '' : (input.value || draft).trim();
     const next = certain();
     if (next) return choose(next);
-    if (text === '') before = null;
+    if (text === '') before = '';
     render();
     onCommit();
   };
@@ -261,14 +268,14 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onWant
       else activate(() => 0);
     },
     Escape: (event) => {
-      const restored = bank ? null : before;
+      const restored = choice() === '' ? before : '';
       // Where there is nothing to take back, the key belongs to the dialog around the field.
       if (!list.isOpen() && !restored) return true;
       event.stopPropagation();
       if (restored) take(restored);
       close();
       if (restored) {
-        announce(strings.selected(textOf(restored)));
+        if (bank) announce(strings.selected(textOf(bank)));
         onInput();
         onCommit();
       }
@@ -289,8 +296,9 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onWant
   input.addEventListener('input', (event) => {
     // The page gets an event for each change of the bank, not for each letter.
     event.stopPropagation();
-    before = bank ?? before;
+    before = choice() || before;
     bank = null;
+    awaited = '';
     vanished = null;
     find();
     list.open();
@@ -327,6 +335,7 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onWant
   return {
     input,
     bank: () => bank,
+    choice,
     banks: () => banks,
     /** Text that stands for no bank. */
     isIncomplete: () => bank === null && input.value.trim() !== '',
@@ -348,6 +357,7 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onWant
       } else if (next.kind === 'loaded') {
         input.value ||= draft;
         draft = '';
+        if (typeof before === 'string') before = banks.find(({ id }) => id === before) ?? '';
         if (isRetryFocused) input.focus();
         const isFocused = shadow.activeElement === input;
         if (input.value && !bank && isFocused) list.open();
@@ -362,7 +372,7 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onWant
     setBanks: (/** @type {readonly Bank[]} */ next) => {
       banks = next;
       search = createSearch(banks);
-      if (before && !banks.includes(before)) before = null;
+      if (typeof before !== 'string' && !banks.includes(before)) before = '';
       if (banks.some(({ id }) => id === vanished?.id)) {
         vanished = null;
         announce('');
@@ -372,8 +382,8 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onWant
     },
 
     /**
-     * Shows what a program has chosen: a bank, or none.
-     * @param {Bank | null} next
+     * Shows what a program has chosen.
+     * @param {Choice} next
      * @param {Vanished | null} missing what it would have chosen
      */
     select: (next, missing) => {

@@ -297,6 +297,37 @@ describeInBrowser('the bank picker, on another origin than the service', () => {
     expect((await stage.codes())[0]).toBe('341');
   });
 
+  test('Escape brings a value back that people typed over before the list was there', async () => {
+    let answer: ServerResponse | undefined;
+    await stage.start({
+      before: (emulator) => emulator.respondWith((_req, res) => (answer = res)),
+    });
+    await stage.open();
+    await stage.ask(`void (picker.value = '60701190', globalThis.heard = [],
+      ['input', 'change'].forEach((type) => picker.addEventListener(type, () => heard.push(type + picker.value))))`);
+    await stage.box().pressSequentially('n');
+    await stage.box().press('Backspace');
+    await stage.box().press('Escape');
+    expect(await stage.ask('heard.splice(0)')).toEqual(['input', 'input60701190']);
+    // The list may also come before the Escape.
+    await stage.box().pressSequentially('n');
+    await waitUntil('a request', () => answer, Boolean);
+    answer?.writeHead(503).end();
+    await stage.settled('failed');
+    await stage.repair();
+    await stage.page.getByRole('button', { name: 'Tentar novamente' }).press('Enter');
+    await stage.settled('loaded');
+    expect([await stage.box().inputValue(), await code()]).toEqual(['n', null]);
+    await stage.box().press('Escape');
+    expect([await stage.box().inputValue(), await code()]).toEqual(['ITAÚ UNIBANCO S.A.', '341']);
+    expect(await stage.ask('heard')).toEqual([
+      'input',
+      'change',
+      'input60701190',
+      'change60701190',
+    ]);
+  });
+
   test('logos are loaded when they come into view, and initials stand where there is none', async () => {
     const LOGOS = 'https://logos.example';
     const named = Array.from({ length: 60 }, (_, index) => ({
