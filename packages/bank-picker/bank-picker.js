@@ -4,7 +4,7 @@ import { createReports } from './reports.js';
 import { stringsFor } from './strings.js';
 import { styleSheetsFor } from './style.js';
 import { submitFrom } from './submission.js';
-import { languageOf } from './surroundings.js';
+import { languageOf, rootsAround } from './surroundings.js';
 
 // The element: attributes, form and life cycle around the picker. README.md describes its outside, bank-picker.d.ts
 // its types.
@@ -102,8 +102,11 @@ export class BankPickerElement extends Base {
   /** The problem that people are shown; it goes with its cause. @type {Problem | undefined} */
   #shown;
   #isLoadDue = false;
-  /** A page may change its language at any time. */
-  #languages = new MutationObserver(() => this.#speak());
+  /** A page may change its language at any time, and that of a part of it. */
+  #languages = new MutationObserver(() => {
+    if (languageOf(this) !== this.#language) this.#speak();
+  });
+  #language = '';
 
   constructor() {
     super();
@@ -126,7 +129,8 @@ export class BankPickerElement extends Base {
       Reflect.deleteProperty(this, key);
       Reflect.set(this, key, value);
     }
-    this.#languages.observe(document.documentElement, { attributeFilter: ['lang'] });
+    for (const root of rootsAround(this))
+      this.#languages.observe(root, { attributeFilter: ['lang'], subtree: true });
     this.#speak();
     this.#label();
     this.#sync();
@@ -398,7 +402,8 @@ export class BankPickerElement extends Base {
   }
 
   #speak() {
-    this.#words = { ...stringsFor(languageOf(this)), ...this.#strings };
+    this.#language = languageOf(this);
+    this.#words = { ...stringsFor(this.#language), ...this.#strings };
     this.#picker.setStrings(this.#words);
     this.#validate();
   }

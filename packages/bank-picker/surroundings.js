@@ -6,6 +6,16 @@ export const rootOf = (/** @type {Element} */ element) =>
   /** @type {Document | ShadowRoot} */ (element.getRootNode());
 
 /**
+ * The roots that an element is in, from the closest one to the page.
+ * @param {Element} element
+ * @returns {(Document | ShadowRoot)[]}
+ */
+export const rootsAround = (element) => {
+  const root = rootOf(element);
+  return 'host' in root ? [root, ...rootsAround(root.host)] : [root];
+};
+
+/**
  * The language of the closest element that has one.
  * @param {Element} element
  * @returns {string}

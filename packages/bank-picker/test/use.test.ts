@@ -205,17 +205,26 @@ describeInBrowser('the bank picker, in use', () => {
     expect(await words()).toEqual(english);
   });
 
-  test('uses the language around the shadow roots that it is in', async () => {
+  test('uses the language around the shadow roots that it is in, also when it changes', async () => {
     const html = `<!doctype html><html lang="en">
       <script type="module" src="/bank-picker/bank-picker.js"></script>
-      <div id="outer" lang="pt-BR"></div><script>
+      <section id="part"><div id="outer" lang="pt-BR"></div></section><script>
         const inner = document.createElement('div');
         outer.attachShadow({ mode: 'open' }).append(inner);
         const picker = document.createElement('bank-picker');
         inner.attachShadow({ mode: 'open' }).append(picker);
       </script>`;
     await stage.openPage(html, { locale: 'de-DE' });
-    expect(await stage.box().getAttribute('placeholder')).toBe('Nome ou código do banco');
+    const placeholder = () => stage.box().getAttribute('placeholder');
+    expect(await placeholder()).toBe('Nome ou código do banco');
+    for (const [change, expected] of [
+      ["outer.lang = 'en'", 'Bank name or code'],
+      ["outer.removeAttribute('lang'), part.lang = 'pt'", 'Nome ou código do banco'],
+      ["outer.shadowRoot.firstChild.lang = 'en'", 'Bank name or code'],
+    ] as const) {
+      await stage.page.evaluate(`void (${change})`);
+      expect([change, await placeholder()]).toEqual([change, expected]);
+    }
   });
 
   test.each([
