@@ -187,9 +187,9 @@ export class BankPickerElement extends Base {
     return typeof choice === 'string' ? choice : choice.id;
   }
 
-  /** @param {string | null | undefined} value */
+  /** @param {string | number | null | undefined} value */
   set value(value) {
-    const wanted = value ?? '';
+    const wanted = String(value ?? '');
     this.#isDirty = true;
     // A form that is bound to the value sets it right after the event: that must not disturb typing.
     if (wanted !== this.value || (wanted === '' && !this.matches(':focus-within')))

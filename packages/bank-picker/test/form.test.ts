@@ -27,7 +27,7 @@ describeInBrowser('the bank picker, as a field of a form', () => {
     await stage.box().press('Enter');
   };
 
-  test('its value is in FormData, and its events carry the bank', async () => {
+  test('its value is in FormData, a number becomes a text, and its events carry the bank', async () => {
     await visit('name="bank"');
     await stage.ask(`void (globalThis.heard = [], ['input', 'change'].forEach((type) =>
       picker.form.addEventListener(type, ({ detail, target }) => heard.push([type, detail && detail.code, target.value].join()))))`);
@@ -46,9 +46,12 @@ describeInBrowser('the bank picker, as a field of a form', () => {
     expect(await heard()).toEqual(['input,341,60701190']);
     await stage.page.getByRole('button', { name: 'Limpar' }).click();
     expect(await heard()).toEqual(['input,,', 'change,,']);
-    await stage.ask("void (picker.value = '18236120')");
-    expect(await heard()).toEqual([]);
+    for (const value of ["'18236120'", "''", '18236120']) {
+      await stage.ask(`void (picker.value = ${value})`);
+      expect(await heard()).toEqual([]);
+    }
     expect([await data(), await text()]).toEqual(['bank=18236120', 'NU PAGAMENTOS - IP']);
+    expect(await stage.ask('picker.value')).toBe('18236120');
   });
 
   test('its events tell two banks with one id apart', async () => {
