@@ -15,6 +15,9 @@
  * @property {string} requestId what operators can find the request by; '' where there was no answer
  * @property {number | undefined} retryAfterSeconds when the service asks to be asked again
  * @typedef {Loading | Loaded | Failed} Status
+ * @typedef {object} Answer
+ * @property {Response} response
+ * @property {unknown} body undefined where it is no JSON
  */
 
 /** The service answers within its PROVIDER_TIMEOUT, by default 5 s; after this time something else is wrong. */
@@ -42,6 +45,25 @@ export const createLoader = ({ onStatus, onCountdown }) => {
   let hurry = () => {};
 
   /**
+   * Some pages replace methods that every script relies on. An exception of that kind must not leave people waiting for
+   * ever, either: it is a failure like any other.
+   * @param {Answer | undefined} answer
+   * @param {FieldNames} fields
+   */
+  const take = (answer, fields) => {
+    try {
+      const status = answer ? toStatus(answer, fields) : toFailure('no_answer');
+      onStatus(status);
+      return status;
+    } catch (error) {
+      reportError(error);
+      const failed = toFailure('exception');
+      onStatus(failed);
+      return failed;
+    }
+  };
+
+  /**
    * @param {string} url
    * @param {FieldNames} fields
    * @param {number} failures in a row so far
@@ -56,6 +78,8 @@ export const createLoader = ({ onStatus, onCountdown }) => {
     let stopWaiting;
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     let later;
+    /** What listeners do about an answer must not ask for another one. */
+    let isTaking = false;
     stop = () => {
       clearTimeout(timeout);
       clearTimeout(later);
@@ -66,7 +90,7 @@ export const createLoader = ({ onStatus, onCountdown }) => {
     };
     hurry = () => {
       clearTimeout(later);
-      if (document.visibilityState === 'hidden') return;
+      if (isTaking || document.visibilityState === 'hidden') return;
       const leastMs = stopWaiting ? SHORTEST_GAP_MS : PATIENCE_MS;
       const leftMs = startedAtMs + leastMs - performance.now();
       if (leftMs > 0) later = setTimeout(hurry, leftMs);
@@ -77,13 +101,15 @@ export const createLoader = ({ onStatus, onCountdown }) => {
     document.addEventListener('visibilitychange', hurry, { signal: ended.signal });
 
     onStatus({ kind: 'loading' });
-    const status = await fetchBanks(url, fields, request.signal);
+    const answer = await ask(url, request.signal);
     clearTimeout(timeout);
     if (ended.signal.aborted) return;
-    if (status.kind === 'loaded') stop();
-    onStatus(status);
+    isTaking = true;
+    const status = take(answer, fields);
+    isTaking = false;
     // A listener may have asked for another list.
-    if (ended.signal.aborted || status.kind === 'loaded') return;
+    if (ended.signal.aborted) return;
+    if (status.kind === 'loaded') return stop();
     stopWaiting = countDown(
       delayMs(status, failures),
       onCountdown,
@@ -132,35 +158,35 @@ const countDown = (delay, onTick, onEnd) => {
 };
 
 /**
- * Never rejects: a failure is an answer, too.
+ * Offline, refused, timed out, or an origin that the service does not allow: a page cannot tell which. There is no answer
+ * then.
  * @param {string} url
- * @param {FieldNames} fields
  * @param {AbortSignal} signal
- * @returns {Promise<Loaded | Failed>}
+ * @returns {Promise<Answer | undefined>}
  */
-const fetchBanks = async (url, fields, signal) => {
+const ask = async (url, signal) => {
   try {
     const response = await fetch(url, { credentials: 'omit', signal });
     const body = await response.json().catch(() => undefined);
     signal.throwIfAborted();
-    if (response.ok) return toStatus(response, body, fields);
-    const code = isRecord(body) ? textOf(body['code']) : '';
-    return toFailed(response, code || `http_${response.status}`);
+    return { response, body };
   } catch {
-    // Offline, refused, timed out, or an origin that the service does not allow: a page cannot tell which.
-    return { kind: 'failed', code: 'no_answer', requestId: '', retryAfterSeconds: undefined };
+    return undefined;
   }
 };
 
 /**
- * @param {Response} response
- * @param {unknown} list
+ * @param {Answer} answer
  * @param {FieldNames} fields
  * @returns {Loaded | Failed}
  */
-const toStatus = (response, list, fields) => {
-  if (!Array.isArray(list)) return toFailed(response, 'not_a_list');
-  const banks = list.filter(isRecord).map((entry) => toBank(entry, fields, response.url));
+const toStatus = ({ response, body }, fields) => {
+  if (!response.ok) {
+    const code = isRecord(body) ? textOf(body['code']) : '';
+    return toFailed(response, code || `http_${response.status}`);
+  }
+  if (!Array.isArray(body)) return toFailed(response, 'not_a_list');
+  const banks = body.filter(isRecord).map((entry) => toBank(entry, fields, response.url));
   const usable = banks.filter(({ id, name }) => id !== '' && name !== '');
   if (usable.length === 0) return toFailed(response, 'no_usable_bank');
   return {
@@ -169,6 +195,18 @@ const toStatus = (response, list, fields) => {
     overdueSeconds: overdueSeconds(response.headers.get('Cache-Status')),
   };
 };
+
+/**
+ * One that no response tells more about.
+ * @param {string} code
+ * @returns {Failed}
+ */
+const toFailure = (code) => ({
+  kind: 'failed',
+  code,
+  requestId: '',
+  retryAfterSeconds: undefined,
+});
 
 /**
  * @param {Response} response

@@ -370,8 +370,8 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onWant
 
     /** Replaces the banks on offer, before or after the list is loaded. */
     setBanks: (/** @type {readonly Bank[]} */ next) => {
+      search = createSearch(next);
       banks = next;
-      search = createSearch(banks);
       if (typeof before !== 'string' && !banks.includes(before)) before = '';
       if (banks.some(({ id }) => id === vanished?.id)) {
         vanished = null;

@@ -177,6 +177,26 @@ describeInBrowser('the bank picker, on another origin than the service', () => {
     },
   );
 
+  test('an exception while the list is taken is a failure, too, and the list comes once it is gone', async () => {
+    await stage.open();
+    await stage.holdTime();
+    // As old libraries do.
+    await stage.page.addInitScript(`
+      globalThis.map = Array.prototype.map;
+      Array.prototype.map = function (...rest) {
+        if (this.length > 500) throw new Error('replaced');
+        return map.apply(this, rest);
+      };`);
+    await stage.page.reload();
+    await stage.settled('failed');
+    expect(await stage.page.locator('.reference').textContent()).toBe('Código do erro: exception');
+    expect(stage.complaints).toEqual(['replaced']);
+    await stage.page.evaluate('void (Array.prototype.map = map)');
+    await stage.page.clock.runFor(1_000);
+    await stage.settled('loaded');
+    expect((await stage.find('341'))[0]).toBe('341');
+  });
+
   test('without a Retry-After the attempts become rarer, up to two a minute', async () => {
     await openDuring((route) => route.abort('connectionrefused'));
     for (const most of [1, 2, 4, 8, 16, 30, 30]) {
