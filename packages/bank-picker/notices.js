@@ -34,8 +34,8 @@ export const createNotices = (
     /** @type {Failed} */ { code, requestId },
     /** @type {Strings} */ strings,
   ) => {
-    failed.textContent = strings.failed;
-    failedHint.textContent = code === 'no_answer' ? strings.offlineHint : strings.failedHint;
+    setText(failed, strings.failed);
+    setText(failedHint, code === 'no_answer' ? strings.offlineHint : strings.failedHint);
     // Put in anew, it is read out; not at each attempt that nobody asked for.
     if (failure.hidden || isAskedFor) message.replaceChildren(failed, ' ', failedHint);
     isAskedFor = false;
@@ -69,4 +69,9 @@ export const createNotices = (
       wait.textContent = strings.retryIn(seconds);
     },
   };
+};
+
+/** Some screen readers read a text out again when it is replaced by the same one. */
+const setText = (/** @type {Element} */ element, /** @type {string} */ text) => {
+  if (element.textContent !== text) element.textContent = text;
 };

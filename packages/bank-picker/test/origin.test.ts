@@ -214,7 +214,7 @@ describeInBrowser('the bank picker, on another origin than the service', () => {
     await openDuring((route) => route.abort('connectionrefused'));
     await stage.settled('failed');
     await stage.ask(`void (globalThis.readOut = 0, new MutationObserver(() => (readOut += 1))
-      .observe(picker.shadowRoot.querySelector('[role=alert]'), { childList: true }))`);
+      .observe(picker.shadowRoot.querySelector('[role=alert]'), { childList: true, subtree: true }))`);
     const retry = stage.page.getByRole('button', { name: 'Tentar novamente' });
     const isReadOut = async (attempt: () => Promise<void>): Promise<unknown> => {
       await stage.ask('void (readOut = 0)');
