@@ -288,7 +288,12 @@ export class BankPickerElement extends Base {
   }
 
   #load() {
-    if (this.src === '') return this.#loader.stop();
+    if (this.src === '') {
+      this.#loader.stop();
+      // A list that is there can still be chosen from.
+      if (this.#picker.status().kind !== 'loaded') this.#onStatus({ kind: 'idle' });
+      return;
+    }
     this.#loader.load(this.src, {
       code: this.codeField,
       name: this.nameField,
@@ -305,7 +310,7 @@ export class BankPickerElement extends Base {
     }
     this.#picker.setStatus(status);
     this.#internals.states.clear();
-    this.#internals.states.add(status.kind);
+    if (status.kind !== 'idle') this.#internals.states.add(status.kind);
     if (status.kind === 'loaded' && value !== '') this.#select(value);
     this.#label();
     this.#validate();

@@ -14,7 +14,8 @@
  * @property {string} code the service's problem code, or one of those that the README lists
  * @property {string} requestId what operators can find the request by; '' where there was no answer
  * @property {number | undefined} retryAfterSeconds when the service asks to be asked again
- * @typedef {Loading | Loaded | Failed} Status
+ * @typedef {{ readonly kind: 'idle' }} Idle there is nothing to load
+ * @typedef {Idle | Loading | Loaded | Failed} Status
  * @typedef {object} Answer
  * @property {Response} response
  * @property {unknown} body undefined where it is no JSON

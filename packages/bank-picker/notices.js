@@ -63,6 +63,7 @@ export const createNotices = (
     show: (/** @type {Status} */ status, /** @type {Strings} */ strings) => {
       if (status.kind === 'failed') showFailure(status, strings);
       else if (status.kind === 'loaded') showAge(status.overdueSeconds, strings);
+      else if (status.kind === 'idle') failure.hidden = true;
       else if (!failure.hidden) showAttempt(strings);
     },
     countDown: (/** @type {number} */ seconds, /** @type {Strings} */ strings) => {

@@ -54,7 +54,7 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onWant
 
   let strings = words;
   /** @type {Status} */
-  let status = { kind: 'loading' };
+  let status = { kind: 'idle' };
   /** @type {readonly Bank[]} */
   let banks = [];
   /** @type {(query: string) => readonly Hit[]} */
@@ -163,9 +163,12 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onWant
   };
 
   const open = () => {
-    if (list.isOpen() || input.disabled || input.readOnly) return;
+    if (!list.isOpen() && !input.disabled && !input.readOnly) showHits();
+  };
+
+  const showHits = () => {
     find();
-    list.open();
+    if (status.kind !== 'idle') list.open();
     render();
   };
 
@@ -300,9 +303,7 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onWant
     bank = null;
     awaited = '';
     vanished = null;
-    find();
-    list.open();
-    render();
+    showHits();
     onInput();
   });
   input.addEventListener('change', (event) => event.stopPropagation());
@@ -353,6 +354,10 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onWant
           draft = input.value || draft;
           input.value = '';
         }
+        list.close();
+      } else if (next.kind === 'idle') {
+        input.value ||= draft;
+        draft = '';
         list.close();
       } else if (next.kind === 'loaded') {
         input.value ||= draft;

@@ -438,6 +438,27 @@ describeInBrowser('the bank picker, as a field of a form', () => {
     expect(await loadsAfter('')).toBe(0);
   });
 
+  test('without an address it shows nothing of a list, and text is looked for once it has one', async () => {
+    await open('<form><bank-picker name="bank"></bank-picker></form>');
+    const busy = () =>
+      stage.ask(`[picker.matches(':is(:state(loading), :state(failed))'),
+        picker.shadowRoot.querySelector('.loading') !== null]`);
+    await stage.box().click();
+    await stage.box().fill('itau');
+    expect([await busy(), await note()]).toEqual([[false, false], '']);
+    expect(await stage.page.locator('.popup').isVisible()).toBe(false);
+    await stage.ask(`void (picker.src = '${stage.rig.url}/banks')`);
+    await stage.settled('loaded');
+    expect((await stage.codes())[0]).toBe('341');
+
+    // Taken away during an outage.
+    await stage.ask(`void (picker.src = '${stage.rig.url}/nothing')`);
+    await stage.settled('failed');
+    await stage.ask("void picker.removeAttribute('src')");
+    expect([await busy(), await note(), await text()]).toEqual([[false, false], '', 'itau']);
+    expect(await stage.page.getByRole('alert').isVisible()).toBe(false);
+  });
+
   test('an address that is set while another one is loading is the only one that counts', async () => {
     await stage.start({ before: (emulator) => emulator.behave('hang') });
     await open(`<form><bank-picker src="${stage.rig.url}/banks"></bank-picker></form>`);
