@@ -4,7 +4,7 @@ import { createReports } from './reports.js';
 import { stringsFor } from './strings.js';
 import { styleSheetsFor } from './style.js';
 import { submitFrom } from './submission.js';
-import { languageOf, rootsAround } from './surroundings.js';
+import { labelledBy, languageOf, rootsAround } from './surroundings.js';
 
 // The element: attributes, form and life cycle around the picker. README.md describes its outside, bank-picker.d.ts
 // its types.
@@ -67,6 +67,7 @@ export class BankPickerElement extends Base {
   static observedAttributes = [
     ...Object.values(TEXTS).map(([attribute]) => attribute),
     'aria-label',
+    'aria-labelledby',
     'required',
     'lang',
   ];
@@ -416,7 +417,7 @@ export class BankPickerElement extends Base {
   /** The input cannot refer to a label outside the shadow root, so the label's text is copied. */
   #label() {
     const spoken =
-      this.getAttribute('aria-label') ??
+      (labelledBy(this) || this.getAttribute('aria-label')) ??
       [...this.#internals.labels].map(({ textContent }) => textContent?.trim()).join(' ');
     this.#picker.setLabel({
       visible: this.label,

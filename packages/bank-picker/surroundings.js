@@ -26,3 +26,17 @@ export const languageOf = (element) => {
   const root = rootOf(element);
   return 'host' in root ? languageOf(root.host) : navigator.language;
 };
+
+/**
+ * The text of the elements that `aria-labelledby` names; '' where it names none.
+ * @param {Element} element
+ */
+export const labelledBy = (element) => {
+  if (!element.isConnected) return '';
+  const ids = element.getAttribute('aria-labelledby')?.split(/\s+/) ?? [];
+  const root = rootOf(element);
+  return ids
+    .map((id) => (id === '' ? '' : root.getElementById(id)?.textContent.trim()))
+    .filter(Boolean)
+    .join(' ');
+};

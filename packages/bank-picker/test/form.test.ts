@@ -377,6 +377,31 @@ describeInBrowser('the bank picker, as a field of a form', () => {
     expect(await stage.ask('picker.shadowRoot.activeElement.id')).toBe('input');
   });
 
+  test('aria-labelledby gives it its name, before aria-label, also in a shadow root', async () => {
+    await visit(
+      'aria-label="Banco"',
+      (picker) => `<h2 id="one">Banco de</h2><b id="two"> destino </b>${picker}`,
+    );
+    const name = async () => (await stage.tree())[0];
+    expect(await name()).toBe('combobox "Banco"');
+    await stage.ask("void picker.setAttribute('aria-labelledby', 'one  missing two')");
+    expect(await name()).toBe('combobox "Banco de destino"');
+    // What is named may change.
+    await stage.ask("void (two.textContent = 'origem', picker.focus())");
+    expect(await name()).toBe('combobox "Banco de origem"');
+    await stage.ask("void picker.setAttribute('aria-labelledby', 'missing')");
+    expect(await name()).toBe('combobox "Banco"');
+    await stage.page.evaluate(`void (() => {
+      const host = document.createElement('div');
+      const inside = Object.assign(document.createElement('b'), { id: 'inside', textContent: 'Seu banco' });
+      const picker = document.querySelector('bank-picker');
+      picker.setAttribute('aria-labelledby', 'inside');
+      host.attachShadow({ mode: 'open' }).append(inside, picker);
+      document.body.append(host);
+    })()`);
+    expect(await name()).toBe('combobox "Seu banco"');
+  });
+
   test('attributes set other field names; without an id the code is the value, and names are needed', async () => {
     await stage.start({ env: { BANK_FIELDS: 'numero:code,titulo:name' } });
     await visit('name="bank" code-field="numero" name-field="titulo"');
