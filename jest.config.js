@@ -21,13 +21,9 @@ export default {
   testTimeout: 30_000,
   // More than there are processors: tests wait, for programs and for deadlines, for half of the time.
   maxWorkers: Math.ceil(2.5 * availableParallelism()),
-  testMatch: [
-    '<rootDir>/test/**/*.test.ts',
-    // Of the bank picker what it does; npm run test:examples has the rest.
-    '<rootDir>/packages/bank-picker/test/{search,form,use,origin}.test.ts',
-  ],
-  // What takes long, measures or installs packages has a configuration of its own: npm run test:soak, test:load and
-  // test:examples.
+  testMatch: ['<rootDir>/test/**/*.test.ts'],
+  // The bank picker has a configuration of its own (npm run test:picker), and so has what takes long, measures or installs
+  // packages (test:soak, test:load and test:examples).
   // A built example has a copy of the bank picker's package, whose name jest would find twice.
   modulePathIgnorePatterns: ['<rootDir>/examples/[^/]+/dist/'],
   testPathIgnorePatterns: ['/node_modules/', '/test/soak/', '/test/load/', '/test/examples/'],
