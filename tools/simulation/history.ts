@@ -148,6 +148,8 @@ export interface Write {
   readonly atMs: number;
   /** Which had brought it. */
   readonly call: Call;
+  /** Who wrote it. */
+  readonly writer: Process;
 }
 
 /** From `fromMs` on Redis had what it has got since it was empty for this time. */

@@ -125,6 +125,14 @@ const ACTIONS = {
       thenChange: fc.constantFrom<ListChange[]>('an eighth of it gone', 'a fifth of it gone'),
     },
   },
+  /** A large list loses one entry at each fifth call, which is little in each window. */
+  'slow loss': { weight: 1, having: {} },
+  /** The disk fails once a snapshot has been read; an operator asks for a list when it works again. */
+  'disk fails at a start': {
+    needs: 'snapshot',
+    weight: 1,
+    having: { afterMs: fc.constantFrom(0, 5, 20, 60), forMs: fc.constantFrom(SECOND, MINUTE) },
+  },
   /**
    * In an outage a wall clock is wrong for a while, and right again: while the process runs, or each
    * time after it was killed.

@@ -50,7 +50,7 @@ const JSON_TYPE = { 'content-type': 'application/json' };
 const unusable = (size: number) => [
   [],
   { code: size % 2 > 0 ? ' ' : [' ', null], ids: { ispb: '700' }, name: ' ' },
-  { code: { of: 'an object' }, ids: { ispb: '700' } },
+  { code: size % 2 > 0 ? { of: 'an object' } : ['1', { of: 'it' }], ids: { ispb: '700' } },
   { code: [2 ** 53, -(2 ** 53), [2 ** 53]][size % 3], ids: { ispb: '700' } },
 ];
 
@@ -121,6 +121,7 @@ export const LIST_CHANGES = {
   'one without a name': ({ nameless }) => ({ nameless: nameless + 1 }),
   'half of it gone': ({ size }) => ({ size: Math.ceil(size / 2) }),
   'a third more': ({ size }) => ({ size: Math.min(60, Math.ceil((size * 4) / 3)) }),
+  'as many as can be': () => ({ size: 60 }),
   'twice as many': ({ size }) => ({ size: Math.min(60, 2 * size) }),
   'three without a name': ({ nameless }) => ({ nameless: nameless + 3 }),
   'none has a name': ({ size }) => ({ nameless: size }),
@@ -200,8 +201,8 @@ export const createProviderWorld = (world: World, history: History, isInside: bo
         const entries = toEntries(shape, history.everyAnswerDiffers ? call.number : 0);
         const sent = shape;
         const list = toBody(behaviour.entries?.(entries) ?? entries, call.number);
-        const whole = isInside ? `{"meta":{"banks":[]},"data":{"n":[1],"banks":${list}}}` : list;
-        const bytes = Buffer.from(behaviour.body ?? whole.replace(/^\{(.*)\ufeff/s, '{$1'));
+        const whole = isInside ? inside(list) : list;
+        const bytes = Buffer.from(behaviour.body ?? whole);
         later(slowMs + lag(), 'answers', () => {
           if (kind) call.failure = kind;
           call.retryAfterMs = asked === undefined ? undefined : asked * 1_000;
@@ -278,6 +279,12 @@ const steady = (number: number): { name: BehaviourName; retryAfterS: undefined }
   name: (['healthy', 'some-unusable', 'healthy', 'next-page'] as const)[number % 4] ?? 'healthy',
   retryAfterS: undefined,
 });
+
+/** The list in an object: what its body begins with is still there. */
+const inside = (list: string): string => {
+  const [mark = ''] = /^\ufeff?/.exec(list) ?? [];
+  return `${mark}{"meta":{"banks":[]},"data":{"n":[1],"banks":${list.slice(mark.length)}}}`;
+};
 
 /** Resolves like undici's dump(), at the body's end whatever it is. */
 const dumped = (body: Readable): Promise<void> =>

@@ -248,6 +248,20 @@ export const run = async (
         operate(afterMs + 10, machine, () => []);
       }
     },
+    'slow loss': (_action, machine) => {
+      changeList('as many as can be', machine);
+      operate(SECOND, machine, () => []);
+      later(3 * SECOND, 'one after the other goes', () =>
+        perform.list({ type: 'list', change: 'one of it gone', everyCalls: 5 }, machine),
+      );
+    },
+    'disk fails at a start': ({ afterMs, forMs }, machine) => {
+      perform.kill({ type: 'kill', downMs: SECOND, clockMs: null }, machine);
+      later(SECOND + afterMs, 'the disk fails', () =>
+        perform.disk({ type: 'disk', fails: true, slowMs: 5, forMs }, machine),
+      );
+      operate(SECOND + afterMs + forMs + 10 * SECOND, machine, () => []);
+    },
     'clock corrected': ({ wrongByMs, isSetByStarts }, machine) => {
       if (!('errorMs' in machine.wall)) return;
       const { errorMs } = machine.wall;

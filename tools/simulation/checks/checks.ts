@@ -52,6 +52,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
     fleet.okMeansThatItIsShared,
   'A list is written only over the one that its writer knew':
     fleet.noListIsWrittenOverOneThatItsWriterDidNotKnow,
+  'A list of a snapshot gives way to the one in Redis': fleet.aSnapshotGivesWay,
   'A refresh is answered': fleet.aRefreshIsAnswered,
   'A refresh takes the time of one load': fleet.aRefreshTakesTheTimeOfOneLoad,
   'The state of the list is that of its age': operators.theStateIsThatOfTheAge,

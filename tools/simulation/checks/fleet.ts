@@ -86,6 +86,26 @@ export const noListIsWrittenOverOneThatItsWriterDidNotKnow: Check = function* (t
   }
 };
 
+/** What a process had saved before it was started gives way to what Redis has. */
+export const aSnapshotGivesWay: Check = function* (timeline) {
+  if (!timeline.everyAnswerDiffers) return;
+  for (const fields of FIELDS) {
+    const writes = timeline.writes.filter(({ call }) => call.process.fields === fields);
+    for (const [index, { atMs, call, writer }] of writes.entries()) {
+      const before = writes[index - 1];
+      const { list } = call;
+      const isRestored = call.askedAtMs < writer.startedAtMs;
+      if (!before || !list || !isRestored) continue;
+      if (before.call.askedAtMs < call.askedAtMs + SECONDS) continue;
+      // Redis may have lost what was written before, and what it has may be too old or unreadable.
+      const isGone =
+        timeline.troubled(STORE, writer.index, before.atMs, atMs) ||
+        !timeline.isAgeKnown(writer, list, atMs);
+      if (!isGone) yield [atMs, writer, `writes ${nameOf(list)} over ${nameOf(before.call.list)}`];
+    }
+  }
+};
+
 export const okMeansThatItIsShared: Check = function* (timeline) {
   for (const { process, atMs, endedAtMs, answer } of timeline.refreshes) {
     if (endedAtMs === undefined) continue;
