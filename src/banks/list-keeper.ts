@@ -136,7 +136,8 @@ export const createListKeeper = (options: ListKeeperOptions) => {
       const list = previous ? rememberingBoth(encoded, previous) : encoded;
       const replaced = cache.get();
       if (!take(list, previous)) return false;
-      if (cache.state() === 'fresh') failures.clear();
+      // Whoever has saved it in the shared store has loaded it; a snapshot is of earlier loads.
+      if (cache.state() === 'fresh' && !stored.isUnconfirmed) failures.clear();
       onEvent({ type: 'list-restored', list, previous: replaced, state: cache.state() });
       return true;
     },

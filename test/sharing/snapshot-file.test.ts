@@ -161,6 +161,8 @@ describe('a wall clock that is corrected takes no list from a later restart:', (
     correct();
     clock.advance(60_000);
     await eventually(() => rig.service.list.served() !== undefined);
+    // The provider still fails.
+    expect(rig.service.list.status().failure?.kind).toBe('unavailable');
     expect((await supertest(rig.url).get('/banks').expect(200)).text).toBe(before);
     expect((await supertest(rig.url).get('/healthz')).body).toMatchObject({
       list: { ageSeconds: 60 },

@@ -55,8 +55,10 @@ const failureIn = ({ event }: Report) =>
     ? event.error
     : undefined;
 
+/** Of this replica or of another one; a snapshot is no news of the provider. */
 const isSuccess = ({ event }: Report): boolean =>
-  event.type === 'list-renewed' || (event.type === 'list-restored' && event.state === 'fresh');
+  event.type === 'list-renewed' ||
+  (event.type === 'list-restored' && event.state === 'fresh' && !event.list.isUnconfirmed);
 
 export const failuresAreToldUntilASuccess: Check = function* (timeline) {
   for (const { process, atMs, status } of timeline.readings) {
