@@ -71,6 +71,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
   'Last-Modified is when the content came, and goes on': operators.lastModifiedGoesOn,
   'A store that fails is reported': operators.aFailingStoreIsReported,
   'A store fails, and works again, when it does': operators.storesWork,
+  'A store works again only after it has failed': operators.aStoreRecoversOnceFromAFailure,
 };
 
 /** @returns the first promise that was broken, and how; undefined: none */

@@ -546,6 +546,20 @@ export const aFailingStoreIsReported: Check = function* (timeline) {
     }
 };
 
+export const aStoreRecoversOnceFromAFailure: Check = function* (timeline) {
+  for (const process of timeline.processes)
+    for (const store of ['CACHE_REDIS_URL', 'CACHE_SNAPSHOT_FILE'] as const) {
+      let isFailing = false;
+      for (const { event, atMs } of timeline.reportsOf(process)) {
+        if (!('store' in event) || event.store !== store) continue;
+        if (event.type === 'store-failed') isFailing = true;
+        if (event.type !== 'store-recovered') continue;
+        if (!isFailing) yield [atMs, process, `says that ${store} works again, which had worked`];
+        isFailing = false;
+      }
+    }
+};
+
 export const storesWork: Check = function* (timeline) {
   for (const process of timeline.processes) {
     const reports = timeline.reportsOf(process);
