@@ -134,13 +134,17 @@ const ACTIONS = {
     having: { afterMs: fc.constantFrom(0, 5, 20, 60), forMs: fc.constantFrom(SECOND, MINUTE) },
   },
   /**
-   * In an outage a wall clock is wrong for a while, and right again: while the process runs, or each
-   * time after it was killed.
+   * In an outage a wall clock is wrong for a while, and right again, or stays as it is: while the
+   * process runs, or each time after it was killed.
    */
   'clock corrected': {
     needs: 'snapshot',
     weight: 2,
-    having: { wrongByMs: clockErrorMs, isSetByStarts: fc.tuple(fc.boolean(), fc.boolean()) },
+    having: {
+      wrongByMs: clockErrorMs,
+      isSetByStarts: fc.tuple(fc.boolean(), fc.boolean()),
+      isKept: fc.boolean(),
+    },
   },
   visit: { weight: 1, having: {} },
   /** As by a loss of power: its clock may be wrong afterwards. */

@@ -262,18 +262,19 @@ export const run = async (
       );
       operate(SECOND + afterMs + forMs + 10 * SECOND, machine, () => []);
     },
-    'clock corrected': ({ wrongByMs, isSetByStarts }, machine) => {
+    'clock corrected': ({ wrongByMs, isSetByStarts, isKept }, machine) => {
       if (!('errorMs' in machine.wall)) return;
       const { errorMs } = machine.wall;
       beginOutage(machine, 4 * CLOCK_IS_KEPT_MS);
-      [errorMs + wrongByMs, errorMs].forEach((to, index) =>
+      const settings = [errorMs + wrongByMs, ...(isKept ? [] : [errorMs])];
+      settings.forEach((to, index) =>
         later(index * CLOCK_IS_KEPT_MS, 'a clock is set', () => {
           if (isSetByStarts[index])
             perform.kill({ type: 'kill', downMs: SECOND, clockMs: to }, machine);
           else perform['wall clock']({ type: 'wall clock', to }, machine);
         }),
       );
-      later(2 * CLOCK_IS_KEPT_MS, 'killed once more', () =>
+      later(settings.length * CLOCK_IS_KEPT_MS, 'killed once more', () =>
         perform.kill({ type: 'kill', downMs: SECOND, clockMs: null }, machine),
       );
     },

@@ -72,9 +72,10 @@ export const noListIsWrittenOverOneThatItsWriterDidNotKnow: Check = function* (t
       // A first list is compared with the one that is there when it has come.
       const isFirst = !call.hadList;
       const fromMs = Math.min(before.call.askedAtMs, call.askedAtMs) - SECONDS;
-      // Who cannot tell what Redis has made of its list keeps that list until it can.
+      // Who cannot tell what Redis has made of its list keeps that list until it can. By a clock of
+      // Redis that was set while it was written, a list may be too old to count.
       const isShaken =
-        timeline.troubled(STORE, 'all', fromMs, atMs) ||
+        timeline.troubled([...STORE, 'redis clock'], 'all', fromMs, atMs) ||
         timeline.troubled(['sleep'], call.process.index, fromMs, atMs);
       if (!isFirst && !isShaken)
         yield [
