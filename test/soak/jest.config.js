@@ -8,7 +8,7 @@ export default {
   ...base,
   rootDir: '../..',
   testTimeout: 300_000,
-  maxWorkers: 2,
+  maxWorkers: 3,
   testMatch: ['<rootDir>/test/soak/**/*.test.ts'],
   testPathIgnorePatterns: ['/node_modules/'],
 };
