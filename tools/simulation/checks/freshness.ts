@@ -149,7 +149,9 @@ export const browsersAreToldToComeBackInTime: Check = function* (timeline) {
       (call) => call.process.fields === process.fields && call.askedAtMs <= atMs,
     );
     const lastMs = Math.max(...calls.map((call) => endOf(timeline, call)));
-    const lateMs = retryInMs - Math.max(0, lastMs + LONGEST_WAIT_MS - atMs);
+    // Of a failure that Redis still has, a process that starts does not know when it came.
+    const fromMs = Math.max(lastMs, process.readyAtMs);
+    const lateMs = retryInMs - Math.max(0, fromMs + LONGEST_WAIT_MS - atMs);
     const isShaken = timeline.troubled(['sleep'], 'all', lastMs - SETTLED_MS, atMs);
     // A slow Redis costs a part of that.
     if (lastMs <= atMs && lateMs > 5 * SECOND && !isShaken)
