@@ -1,5 +1,5 @@
 import { createBankList } from './banks/bank-list.ts';
-import type { StoredList } from './banks/cached-list.ts';
+import type { CachedList, StoredList } from './banks/cached-list.ts';
 import type { ListEvent } from './banks/list-event.ts';
 import { createListKeeper, type ListKeeper } from './banks/list-keeper.ts';
 import { LoadError } from './banks/load-error.ts';
@@ -96,6 +96,13 @@ export const createCore = (config: Config, options: CoreOptions) => {
     clock,
   });
 
+  /** Takes what the snapshot has; reports it if that is refused. */
+  const takeSaved = async (stored: StoredList, previous: CachedList | undefined): Promise<void> => {
+    await keeper
+      .takeStored(stored, previous)
+      .catch((error: unknown) => snapshot?.reportRefused(error));
+  };
+
   /**
    * The wall clock went back since the list was restored. That gives a list back which seemed too
    * old to be served; one that is served stays as it is: which of the times is right, nobody knows.
@@ -103,16 +110,13 @@ export const createCore = (config: Config, options: CoreOptions) => {
   const takeAgain = async (stored: StoredList): Promise<void> => {
     const cached = keeper.cache.get();
     const isWanted = cached?.id === stored.id && cached.isUnconfirmed && !keeper.cache.served();
-    if (isWanted) await keeper.takeStored(stored, cached);
+    if (isWanted) await takeSaved(stored, cached);
   };
 
   const restore = async (): Promise<StoreName | undefined> => {
     redisFleet?.open(renewal.onNews);
     const saved = await snapshot?.read();
-    if (saved)
-      await keeper
-        .takeStored(saved, undefined)
-        .catch((error: unknown) => snapshot?.reportRefused(error));
+    if (saved) await takeSaved(saved, undefined);
     await redisFleet?.synchronize();
     const cached = keeper.cache.get();
     if (!cached) return undefined;
