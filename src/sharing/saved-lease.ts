@@ -149,11 +149,14 @@ const toSaved = (
 ): SavedFailure => ({
   ...failure,
   failingSinceMs: toStoreTime(failingSinceMs, moment),
-  retryAfterUntilMs: retryAfterMs > 0 ? toSavedTime(moment.storeMs + retryAfterMs) : 0,
-  retryAfterMinimumUntilMs:
-    retryAfterMinimumMs > 0 ? toSavedTime(moment.storeMs + retryAfterMinimumMs) : 0,
+  retryAfterUntilMs: toEnd(retryAfterMs, moment),
+  retryAfterMinimumUntilMs: toEnd(retryAfterMinimumMs, moment),
   retryAfterReceivedAtMs: toStoreTime(retryAfterReceivedAtMs, moment),
 });
+
+/** When a wait ends of which so much is left; 0: there is none. */
+const toEnd = (leftMs: number, { storeMs }: StoreMoment): number =>
+  leftMs > 0 ? toSavedTime(storeMs + leftMs) : 0;
 
 const toStoreTime = (atMs: MonotonicMs, { storeMs, nowMs }: StoreMoment): number =>
   toSavedTime(storeMs + (atMs - nowMs));

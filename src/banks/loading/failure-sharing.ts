@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { monotonic } from '../../clock.ts';
 import type { LoadError } from '../load-error.ts';
-import type { NewFailure, SharedFailure } from './fleet.ts';
+import type { NewFailure, NewRetryAfter, SharedFailure } from './fleet.ts';
 import type { NextLoad } from './next-load.ts';
 import type { RenewalOptions } from './renewal-options.ts';
 import { boundedRetryAfterMs, minimumRetryAfterMs } from './schedule.ts';
@@ -20,12 +20,7 @@ export const createFailureSharing = (options: RenewalOptions, nextLoad: NextLoad
   /**
    * Writes the known failure, with the time of the next attempt, unless a success has followed it.
    */
-  const writeKnown = async (
-    retryAfterLeft: Pick<
-      NewFailure,
-      'retryAfterMs' | 'retryAfterMinimumMs' | 'retryAfterReceivedAtMs'
-    >,
-  ): Promise<void> => {
+  const writeKnown = async (retryAfterLeft: NewRetryAfter): Promise<void> => {
     const { failing } = failures.current();
     const written = failing && known;
     known = written;

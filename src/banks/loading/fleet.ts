@@ -60,7 +60,23 @@ export interface Lease {
   readonly failure?: SharedFailure | undefined;
 }
 
-export interface SharedFailure {
+/** What is left of the provider's `Retry-After`, as replicas tell each other. */
+export interface RetryAfterLeft {
+  /**
+   * In milliseconds: bounded by the replica that received it, and again by each other one. 0: there
+   * is none.
+   */
+  readonly retryAfterMs: number;
+  /**
+   * For how much of that it holds without a list to serve, in milliseconds: for a minute from when
+   * it was received. Of several, that of the last one to end.
+   */
+  readonly retryAfterMinimumMs: number;
+  /** When it was received, or a little later; later failures keep it. */
+  readonly retryAfterReceivedAtMs: MonotonicMs;
+}
+
+export interface SharedFailure extends RetryAfterLeft {
   /** A new one with each failure. */
   readonly id: string;
   readonly kind: LoadErrorKind;
@@ -73,30 +89,18 @@ export interface SharedFailure {
   readonly failingSinceMs: MonotonicMs;
   /** The list in the store that the load was to replace; empty: there was none. */
   readonly listId: string;
-  /**
-   * What is left of the provider's `Retry-After`, in milliseconds: bounded by the replica that
-   * received it, and again by each other one.
-   */
-  readonly retryAfterMs: number;
-  /**
-   * For how much of that it holds without a list to serve, in milliseconds: for a minute from when
-   * it was received. Of several, that of the last one to end.
-   */
-  readonly retryAfterMinimumMs: number;
-  /** When it was received, or a little later; later failures keep it. */
-  readonly retryAfterReceivedAtMs: MonotonicMs;
 }
 
 /** The failure of another replica, as one of this replica. */
 export const causeOf = ({ kind }: SharedFailure): LoadError =>
   new LoadError(kind, 'the load of another replica failed');
 
-/**
- * A failure as a replica writes it. Without `retryAfterReceivedAtMs` its `Retry-After` counts as
- * received when it is written.
- */
-export type NewFailure = Omit<SharedFailure, 'listId' | 'retryAfterReceivedAtMs'> &
-  Partial<Pick<SharedFailure, 'retryAfterReceivedAtMs'>>;
+/** Without `retryAfterReceivedAtMs` it counts as received when it is written. */
+export type NewRetryAfter = Omit<RetryAfterLeft, 'retryAfterReceivedAtMs'> &
+  Partial<RetryAfterLeft>;
+
+/** A failure as a replica writes it. */
+export type NewFailure = Omit<SharedFailure, 'listId' | keyof RetryAfterLeft> & NewRetryAfter;
 
 /** What became of a failure that was to be written for the others. */
 export interface FailureWrite {

@@ -1,7 +1,7 @@
 import { monotonic, type Clock, type MonotonicMs } from '../../clock.ts';
 import type { ListKeeper } from '../list-keeper.ts';
 import type { LoadError } from '../load-error.ts';
-import { causeOf, type SharedFailure } from './fleet.ts';
+import { causeOf, type RetryAfterLeft, type SharedFailure } from './fleet.ts';
 import { boundedRetryAfterMs, minimumRetryAfterMs } from './schedule.ts';
 
 // Until when the provider's `Retry-After` forbids a load, whichever replica received it.
@@ -24,11 +24,6 @@ interface Wait {
   /** The failure that the last one came with. */
   readonly cause: LoadError;
 }
-
-type ReceivedWait = Pick<
-  SharedFailure,
-  'retryAfterMs' | 'retryAfterMinimumMs' | 'retryAfterReceivedAtMs'
->;
 
 export type RetryAfter = ReturnType<typeof createRetryAfter>;
 
@@ -58,7 +53,7 @@ export const createRetryAfter = ({ loadTimeoutMs, ttlMs, keeper, clock }: RetryA
 
   /** Lengthens the wait, and never shortens it. */
   const lengthen = (
-    { retryAfterMs, retryAfterMinimumMs, retryAfterReceivedAtMs: receivedAtMs }: ReceivedWait,
+    { retryAfterMs, retryAfterMinimumMs, retryAfterReceivedAtMs: receivedAtMs }: RetryAfterLeft,
     spreadMs: number,
     cause: LoadError,
   ): void => {
@@ -75,7 +70,7 @@ export const createRetryAfter = ({ loadTimeoutMs, ttlMs, keeper, clock }: RetryA
     isEnded,
     leftMs,
     /** What the others need to know: they may have a list to serve where this replica has none. */
-    left: (): ReceivedWait => {
+    left: (): RetryAfterLeft => {
       const nowMs = clock.monotonicMs();
       const { untilMs, minimumUntilMs, receivedAtMs } = lasting() ?? {
         untilMs: nowMs,
