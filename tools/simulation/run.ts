@@ -132,6 +132,12 @@ export const run = async (
       start(surroundings, machine);
     });
   };
+  const nextTo = (machine: Machine): Machine =>
+    machines[(machine.index + 1) % machines.length] ?? machine;
+  const cutOff = (machine: Machine, forMs: number): void => {
+    const fault = { fault: 'refuses connections', forMs, isForAll: false } as const;
+    perform.redis({ type: 'redis', ...fault }, machine);
+  };
   const changeList = (change: ListChange, machine: Machine): void =>
     void perform.list({ type: 'list', change, everyCalls: undefined }, machine);
   const beginOutage = (machine: Machine, forMs: number, retryAfterS?: 600): void => {
@@ -154,31 +160,26 @@ export const run = async (
           operate(index * apartMs, each, (life) => (isRefused(life) ? asked : undefined));
     },
     partition: ({ forMs, isAcceptedThereFirst, refreshesAfterMs }, machine) => {
-      const { index } = machine;
-      perform.redis(
-        { type: 'redis', fault: 'refuses connections', forMs, isForAll: false },
-        machine,
-      );
+      cutOff(machine, forMs);
       changeList('half of it gone', machine);
-      const other = machines[(index + 1) % machines.length] ?? machine;
+      const other = nextTo(machine);
       const inTurn = isAcceptedThereFirst ? [machine, other] : [other, machine];
       inTurn.forEach((each, turn) => operate((forMs * (turn + 1)) / 3, each, () => OVERRIDABLE));
       if (refreshesAfterMs !== null) operate(forMs + refreshesAfterMs, machine, () => []);
     },
     'restart apart': ({ isAccepted, forMs, anotherAskedAfterMs, clockMs }, machine) => {
-      const other = machines[(machine.index + 1) % machines.length] ?? machine;
+      const other = nextTo(machine);
       changeList('half of it gone', machine);
       if (isAccepted) operate(50, machine, () => OVERRIDABLE);
       later(10 * SECOND, 'a restart', () => {
-        const alone = { fault: 'refuses connections', forMs, isForAll: false } as const;
-        perform.redis({ type: 'redis', ...alone }, machine);
+        cutOff(machine, forMs);
         perform.kill({ type: 'kill', downMs: SECOND, clockMs }, machine);
       });
       operate(14 * SECOND, machine, () => []);
       if (anotherAskedAfterMs !== null) operate(10 * SECOND + anotherAskedAfterMs, other, () => []);
     },
     'limit meanwhile': ({ retryAfterS, isToldLess, killed, isAskedAgain }, machine) => {
-      const other = machines[(machine.index + 1) % machines.length] ?? machine;
+      const other = nextTo(machine);
       const limit = (afterMs: number, seconds: 3 | 120 | 20_000): void => {
         const behaviour = { behaviour: 'rate-limited', retryAfterS: seconds } as const;
         later(afterMs, 'limit', () =>
@@ -221,7 +222,7 @@ export const run = async (
         perform.kill({ type: 'kill', downMs, clockMs: isLast ? clockMs : null }, machine);
         if (!isLast) loseDisk(machine);
       }
-      const first = machines[(last.index + 1) % machines.length] ?? last;
+      const first = nextTo(last);
       if (isFirstStopped)
         later(2 * apartMs + 150, 'the first one is stopped', () =>
           perform.stop({ type: 'stop', downMs: SECOND }, first),

@@ -546,9 +546,11 @@ export const aFailingStoreIsReported: Check = function* (timeline) {
     }
 };
 
+const STORE_NAMES = ['CACHE_REDIS_URL', 'CACHE_SNAPSHOT_FILE'] as const;
+
 export const aStoreRecoversOnceFromAFailure: Check = function* (timeline) {
   for (const process of timeline.processes)
-    for (const store of ['CACHE_REDIS_URL', 'CACHE_SNAPSHOT_FILE'] as const) {
+    for (const store of STORE_NAMES) {
       let isFailing = false;
       for (const { event, atMs } of timeline.reportsOf(process)) {
         if (!('store' in event) || event.store !== store) continue;
@@ -583,7 +585,7 @@ export const storesWork: Check = function* (timeline) {
       if (!timeline.troubled([...kinds, 'sleep'], process.index, sinceMs, atMs))
         yield [atMs, process, `says that ${event.store} ${event.reason}`];
     }
-    for (const store of ['CACHE_REDIS_URL', 'CACHE_SNAPSHOT_FILE'] as const) {
+    for (const store of STORE_NAMES) {
       const untilMs = Math.min(process.endedAtMs, timeline.endedAtMs) - 1;
       const last = reports.findLast(
         ({ event, atMs }) =>
