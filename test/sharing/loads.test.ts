@@ -81,6 +81,16 @@ describeWithRedis('with a real Redis', () => {
     return rigs;
   };
 
+  /** The same, and 50 s later another one: both know of it. */
+  const startTwoToldAgain = async (retryAfter: string): Promise<readonly [Rig, Rig]> => {
+    const [one, two] = await startTwoInVain();
+    await pass(50, one, two);
+    await provider.behave('rate-limited', { retryAfter });
+    expect(await one.service.list.refresh()).toMatchObject({ kind: 'rate_limited' });
+    await eventually(() => two.service.list.status().failing?.attempts === 2);
+    return [one, two];
+  };
+
   /** Redis loses everything; in the next 5 s one of `rigs` writes the failure again. */
   const loseTheFailure = async (...rigs: readonly [Rig, ...Rig[]]): Promise<void> => {
     const [lease] = /\S+:lease/.exec(await redis.command('KEYS *')) ?? [];
@@ -492,20 +502,12 @@ describeWithRedis('with a real Redis', () => {
   });
 
   test('a shorter Retry-After during a longer one holds nobody without a list for another minute', async () => {
-    const [one, two] = await startTwoInVain();
-    await pass(50, one, two);
-    await provider.behave('rate-limited', { retryAfter: '3' });
-    expect(await one.service.list.refresh()).toMatchObject({ kind: 'rate_limited' });
-    await eventually(() => two.service.list.status().failing?.attempts === 2);
+    const [, two] = await startTwoToldAgain('3');
     expect(Math.round((await plannedInMs(two)) / 1_000)).toBe(10);
   });
 
   test('a Retry-After of two minutes during a longer one holds for a minute for all without a list', async () => {
-    const [one, two] = await startTwoInVain();
-    await pass(50, one, two);
-    await provider.behave('rate-limited', { retryAfter: '120' });
-    expect(await one.service.list.refresh()).toMatchObject({ kind: 'rate_limited' });
-    await eventually(() => two.service.list.status().failing?.attempts === 2);
+    const [one, two] = await startTwoToldAgain('120');
     for (const rig of [one, two, await startWithoutWaiting()])
       expect(Math.round((await plannedInMs(rig)) / 1_000)).toBe(60);
   });
