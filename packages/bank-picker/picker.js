@@ -355,13 +355,12 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onWant
           input.value = '';
         }
         list.close();
-      } else if (next.kind === 'idle') {
+      } else if (next.kind !== 'loading') {
         input.value ||= draft;
         draft = '';
-        list.close();
-      } else if (next.kind === 'loaded') {
-        input.value ||= draft;
-        draft = '';
+      }
+      if (next.kind === 'idle') list.close();
+      if (next.kind === 'loaded') {
         if (typeof before === 'string') before = banks.find(({ id }) => id === before) ?? '';
         if (isRetryFocused) input.focus();
         const isFocused = shadow.activeElement === input;
