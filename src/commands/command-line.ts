@@ -88,19 +88,19 @@ argument.
  * process itself.
  */
 export interface CommandContext {
+  readonly version: string;
   /** Secrets are deleted from it once they have been read. */
   readonly env: ProcessEnvironment;
   /** Must be given every secret; both writers apply it. */
   readonly redaction: Redaction;
   /** Writes to standard output. */
   readonly write: (text: string) => void;
+  /** Writes to standard error, within a bounded time. */
+  readonly writeError: (text: string) => void;
 }
 
 export interface ServeContext extends CommandContext {
-  readonly version: string;
   readonly openLog: () => LogDestination;
-  /** Writes to standard error, within a bounded time. */
-  readonly writeError: (text: string) => void;
   /**
    * Resolves with the first signal that asks the process to stop, also one that came before
    * anything was loaded.

@@ -5,14 +5,14 @@ import { readConfig } from '../config/environment.ts';
 import { whyNoSnapshot } from '../config/snapshot-path.ts';
 import { createCore } from '../core.ts';
 import { printable } from '../printable.ts';
-import type { ServeContext } from './command-line.ts';
+import type { CommandContext } from './command-line.ts';
 
 /**
  * Loads the list once, as the service does, and saves it to `file`, for a service that finds it in
  * CACHE_SNAPSHOT_FILE. A list that is there already is what the guard compares the new one with.
  * Redis is not used. @returns 0 once the list is saved
  */
-export const snapshot = async (file: string, context: ServeContext): Promise<number> => {
+export const snapshot = async (file: string, context: CommandContext): Promise<number> => {
   const { env, redaction, write, writeError } = context;
   const shown = printable(file);
   const fail = (why: string): number => {
@@ -43,7 +43,7 @@ export const snapshot = async (file: string, context: ServeContext): Promise<num
 };
 
 /** One load by the service's core. `unwritten` is why the list is not in the file. */
-const loadOnce = async (config: Config, { version, redaction }: ServeContext) => {
+const loadOnce = async (config: Config, { version, redaction }: CommandContext) => {
   let unwritten: string | undefined;
   const core = createCore(
     { ...config, cache: { ...config.cache, redisUrl: undefined } },

@@ -3,15 +3,16 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSyn
 import { join, resolve } from 'node:path';
 import supertest from 'supertest';
 import type { Emulator } from '../../emulator/emulator.ts';
+import { snapshot } from '../../src/commands/snapshot.ts';
 import type { EnvironmentVariables } from '../../src/config/reader.ts';
 import { BANKS, emulate } from '../helpers/emulate.ts';
 import { runNode } from '../helpers/program.ts';
 import { startRig } from '../helpers/rig.ts';
+import { runCommand } from '../helpers/run-command.ts';
 import { SANDBOX } from '../helpers/sandbox.ts';
 import { temporaryFolder } from '../helpers/temporary-folder.ts';
 
-// `banks-bff snapshot FILE`, the built program: a list for a service that starts while the provider
-// is down.
+// `banks-bff snapshot FILE`: a list for a service that starts while the provider is down.
 
 let emulator: Emulator;
 let folder: string;
@@ -26,11 +27,27 @@ beforeEach(async () => {
 const saved = (): { receivedAtMs: number; banks: unknown } =>
   JSON.parse(readFileSync(file, 'utf8').split('\n')[1] ?? '');
 
+const withEmulator = (env: EnvironmentVariables): EnvironmentVariables => ({
+  ...SANDBOX,
+  PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl,
+  ...env,
+});
+
 const run = async (env: EnvironmentVariables = {}, path = file) => {
+  const { status, text } = await runCommand(
+    (context) => snapshot(path, context),
+    withEmulator(env),
+    folder,
+  );
+  return { status, text };
+};
+
+/** The same by the built program. */
+const runProgram = async (env: EnvironmentVariables) => {
   const { exit, output } = runNode(resolve('dist/src/main.js'), {
-    programArgs: ['snapshot', path],
+    programArgs: ['snapshot', file],
     cwd: folder,
-    env: { ...SANDBOX, PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl, ...env },
+    env: withEmulator(env),
   });
   return { status: await exit, text: output() };
 };
@@ -41,7 +58,7 @@ test('it saves a list that a service serves while the provider is down', async (
     CACHE_REDIS_URL: 'redis://127.0.0.1:9',
     CACHE_SNAPSHOT_FILE: join(folder, 'another'),
   };
-  expect(await run(env)).toEqual({ status: 0, text: `${file}: ${BANKS.length} banks\n` });
+  expect(await runProgram(env)).toEqual({ status: 0, text: `${file}: ${BANKS.length} banks\n` });
   expect(emulator.listCalls()).toBe(1);
   expect(readdirSync(folder)).toEqual(['list']);
   const rig = await startRig({

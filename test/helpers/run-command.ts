@@ -7,7 +7,7 @@ import { createRedaction } from '../../src/secrets/redaction.ts';
 
 export interface CommandResult {
   readonly status: number;
-  /** What it wrote, before it was redacted. */
+  /** What it wrote to standard output and standard error, before it was redacted. */
   readonly text: string;
   /** The same as the program writes it. */
   readonly redacted: string;
@@ -29,9 +29,11 @@ export const runCommand = async (
   const repository = process.cwd();
   process.chdir(directory);
   const context = {
+    version: 'test',
     env: { ...env },
     redaction,
     write: (written: string) => void (text += written),
+    writeError: (written: string) => void (text += `${written}\n`),
   };
   const status = await command(context).finally(() => {
     process.chdir(repository);

@@ -145,68 +145,11 @@ test('an invalid configuration ends it with status 1, a line for each problem, a
   expect(output()).not.toMatch(/SECRET|^ +at /m);
 });
 
-test('a # that would cut a value of .env is a problem, unless it is in quotes or after a space', async () => {
-  const dotEnv = [
-    'PROVIDER_ACCESS_TOKEN=SECRET#SECRET-2 # a comment',
-    'CORS_ORIGINS=https://SECRET.example\u00a0#x\r',
-    'MANAGEMENT_TOKEN=#SECRET',
-    `BANK_FIELDS='SECRET'#x`,
-    'BANK_LIST="SECRET"SECRET',
-    'CACHE_TTL="5m"\t# a "comment"\r',
-    'CACHE_MAX_STALE=7d\t#comment#',
-    'PORT= # none',
-    'HTTP_PROXY="http://a#',
-    'b"c',
-    'NO_PROXY="a#',
-  ];
-  writeFileSync(inFolder('.env'), dotEnv.join('\n'));
-  const { exit, output } = run({ PROVIDER_ACCESS_TOKEN: '', MANAGEMENT_TOKEN: '', PORT: '' });
-  expect(await exit).toBe(1);
-  expect(output().match(/(?<=^ {2})\.env.*/gm)).toEqual([
-    '.env line 1, PROVIDER_ACCESS_TOKEN: has a # in its value; put the value in quotes, or a space before the # of a comment',
-    '.env line 2, CORS_ORIGINS: has a # in its value; put the value in quotes, or a space before the # of a comment',
-    '.env line 3, MANAGEMENT_TOKEN: has a # in its value; put the value in quotes, or a space before the # of a comment',
-    '.env line 4, BANK_FIELDS: has more after the closing quote; put all of the value in other quotes, or a space before the # of a comment',
-    '.env line 5, BANK_LIST: has more after the closing quote; put all of the value in other quotes, or a space before the # of a comment',
-    '.env line 10: is not NAME=value; write = after the name',
-  ]);
-  expect(output()).not.toContain('SECRET');
-});
-
-test('a line of .env of which nothing would be read is a problem', async () => {
-  // Of the white space that Node's parsers do not expect, this is what none of them does.
-  const dotEnv = [
-    'export\tBANK_FIELDS=code',
-    '\u00a0BANK_LIST=data',
-    '  export CACHE_MAX_STALE=1h',
-    'HOT_PATH  =  on',
-  ];
-  writeFileSync(inFolder('.env'), dotEnv.join('\n'));
-  const { exit, output } = run({ BANK_FIELDS: '' });
-  expect(await exit).toBe(1);
-  expect(output().match(/(?<=^ {2})\.env.*(?=; write)/gm)).toEqual([
-    '.env line 1, BANK_FIELDS: is not read',
-    '.env line 2, BANK_LIST: is not read',
-  ]);
-});
-
 test('DEBUG does not make libraries print requests', async () => {
   const service = await start({ DEBUG: '*' });
   await fetch(`${service.url}/nothing?SECRET-QUERY`);
   await eventually(() => service.written().includes('"path":"/nothing"'));
   expect(service.written()).not.toContain('SECRET-QUERY');
-});
-
-test('a .env that is another file is refused, with its first problems', async () => {
-  writeFileSync(inFolder('.env'), 'not a variable\n'.repeat(4_000));
-  const garbage = run({});
-  expect(await garbage.exit).toBe(1);
-  expect(garbage.output()).toMatch(/at least 100 problems:\n {2}\.env line 1: /);
-  expect(garbage.output().split('\n').length).toBeLessThan(110);
-  writeFileSync(inFolder('.env'), '#'.repeat(65_537));
-  const large = run({});
-  expect(await large.exit).toBe(1);
-  expect(large.output()).toContain('.env: cannot be read (more than 65536 bytes)');
 });
 
 test('a file system that hangs ends the start with the error, though Node waits for the read', async () => {
@@ -227,13 +170,6 @@ test('a file system that hangs ends the start with the error, though Node waits 
   expect(output()).toContain(
     '\n  PROVIDER_ACCESS_TOKEN_FILE: cannot be read (not within 2000 ms); check the file system',
   );
-});
-
-test('a .env that is a pipe is not waited for', async () => {
-  execFileSync('mkfifo', [inFolder('.env')]);
-  const { exit, output } = run({});
-  expect(await exit).toBe(1);
-  expect(output()).toContain('\n  .env: cannot be read (not a regular file)');
 });
 
 test('a port that is in use, and a host that does not exist, are named with the variable', async () => {
