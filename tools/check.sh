@@ -33,6 +33,8 @@ uses 'the look-up in Go' go
 if [ "${1:-}" != --without-tests ]; then
   step 'Build and tests'
   npm test
+  step 'The image, the archive, and what stands in front'
+  npm run test:deploy
   step 'The bank picker, in a browser'
   npm run test:picker
 fi

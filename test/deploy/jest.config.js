@@ -1,0 +1,13 @@
+import base from '../../jest.config.js';
+
+/**
+ * What the service is shipped as and runs behind: the image, the archive, compose, Kubernetes,
+ * systemd, caches and load balancers. They need most of the programs that CONTRIBUTING.md lists.
+ * @type {import('jest').Config}
+ */
+export default {
+  ...base,
+  rootDir: '../..',
+  testMatch: ['<rootDir>/test/deploy/**/*.test.ts'],
+  testPathIgnorePatterns: ['/node_modules/'],
+};
