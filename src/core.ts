@@ -1,5 +1,5 @@
 import { createBankList } from './banks/bank-list.ts';
-import type { CachedList, StoredList } from './banks/cached-list.ts';
+import type { StoredList } from './banks/cached-list.ts';
 import type { ListEvent } from './banks/list-event.ts';
 import { createListKeeper, type ListKeeper } from './banks/list-keeper.ts';
 import { LoadError } from './banks/load-error.ts';
@@ -19,7 +19,7 @@ import { createRedisFleet } from './sharing/redis-fleet.ts';
 import { createRedisStore } from './sharing/redis-store.ts';
 import { createSharedLease } from './sharing/shared-lease.ts';
 import { createSigning } from './sharing/signing.ts';
-import { createSnapshotFile, type Files, type SnapshotOptions } from './sharing/snapshot-file.ts';
+import { createSnapshotFile, type Files } from './sharing/snapshot-file.ts';
 import type { ServiceEvent } from './telemetry/events.ts';
 
 // The cached list with all that keeps it: the provider that it is loaded from, the stores that it
@@ -57,8 +57,7 @@ export const createCore = (config: Config, options: CoreOptions) => {
   const secrets = createSecretFiles({ problemOf, addSecret, clock, ioClock, onEvent: emit });
   const provider = createProvider(config, { ...options, secrets, onEvent: emit });
   const saving = createSaving(config, secrets, options);
-  const onReadAgain = (stored: StoredList): void => void takeAgain(stored);
-  const snapshot = createSnapshot(config, saving, { ...options, onReadAgain });
+  const snapshot = createSnapshot(config, saving, options);
   const onEvent = (event: ListEvent): void => {
     emit(event);
     if ('list' in event) snapshot?.save(event.list);
@@ -96,27 +95,20 @@ export const createCore = (config: Config, options: CoreOptions) => {
     clock,
   });
 
-  /** Takes what the snapshot has; reports it if that is refused. */
-  const takeSaved = async (stored: StoredList, previous: CachedList | undefined): Promise<void> => {
-    await keeper
-      .takeStored(stored, previous)
-      .catch((error: unknown) => snapshot?.reportRefused(error));
-  };
-
   /**
-   * The wall clock went back since the list was restored. That gives a list back which seemed too
-   * old to be served; one that is served stays as it is: which of the times is right, nobody knows.
+   * Takes what the snapshot has. A second time the wall clock went back since then. That gives a
+   * list back which seemed too old to be served; one that is served stays as it is: which of the
+   * times is right, nobody knows.
    */
-  const takeAgain = async (stored: StoredList): Promise<void> => {
+  const takeSaved = async (stored: StoredList): Promise<void> => {
     const cached = keeper.cache.get();
-    const isWanted = cached?.id === stored.id && cached.isUnconfirmed && !keeper.cache.served();
-    if (isWanted) await takeSaved(stored, cached);
+    const isTooOld = cached?.id === stored.id && cached.isUnconfirmed && !keeper.cache.served();
+    if (!cached || isTooOld) await keeper.takeStored(stored, cached);
   };
 
   const restore = async (): Promise<StoreName | undefined> => {
     redisFleet?.open(renewal.onNews);
-    const saved = await snapshot?.read();
-    if (saved) await takeSaved(saved, undefined);
+    const saved = await snapshot?.restore(takeSaved);
     await redisFleet?.synchronize();
     const cached = keeper.cache.get();
     if (!cached) return undefined;
@@ -225,11 +217,11 @@ type Saving = ReturnType<typeof createSaving>;
 const createSnapshot = (
   { cache: { snapshotFile } }: Config,
   { envelope }: Saving,
-  { clock, files, emit, onReadAgain }: CoreOptions & Pick<SnapshotOptions, 'onReadAgain'>,
+  { clock, files, emit }: CoreOptions,
 ) => {
   if (snapshotFile === undefined) return undefined;
   const report = createStoreReport('CACHE_SNAPSHOT_FILE', emit);
-  return createSnapshotFile({ path: snapshotFile, envelope, clock, report, onReadAgain, files });
+  return createSnapshotFile({ path: snapshotFile, envelope, clock, report, files });
 };
 
 interface FleetParts {

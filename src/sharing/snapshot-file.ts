@@ -27,18 +27,17 @@ const FILES = {
 };
 export type Files = Readonly<typeof FILES>;
 
-export interface SnapshotOptions {
+interface SnapshotOptions {
   readonly path: string;
   readonly envelope: Envelope;
   readonly clock: Clock;
   readonly report: StoreReport;
-  /**
-   * The restored list, read again since the wall clock went back.
-   */
-  readonly onReadAgain: (stored: StoredList) => void;
   /** The real ones unless given. */
   readonly files?: Files | undefined;
 }
+
+/** Takes a restored list as the cached one; rejects if it is refused. */
+type TakeStored = (stored: StoredList) => Promise<void>;
 
 /**
  * A list that could not be written is tried again after this time, unless another one comes before.
@@ -55,9 +54,11 @@ const CORRECTION_MS = 1_000;
  * reported, and none thrown.
  */
 export const createSnapshotFile = (options: SnapshotOptions) => {
-  const { path, envelope, clock, report, onReadAgain, files = FILES } = options;
+  const { path, envelope, clock, report, files = FILES } = options;
   /** What was read at the start, until it has been written back. */
   let restored: Buffer | undefined;
+  /** What takes a restored list. */
+  let take: TakeStored = () => Promise.resolve();
   /** The list to be written, and what is writing it. */
   let next: CachedList | undefined;
   let writing: Promise<void> | undefined;
@@ -92,7 +93,17 @@ export const createSnapshotFile = (options: SnapshotOptions) => {
     if (!isStopped) cancelNext = clock.after(delayMs, task);
   };
 
-  /** The saved list, whatever its age; undefined if there is none. */
+  /** The saved list, whatever its age, taken as the cached one; undefined if there is none. */
+  const restore = async (takeStored: TakeStored): Promise<StoredList | undefined> => {
+    take = takeStored;
+    const stored = await read();
+    if (stored) await takeOrReport(stored);
+    return stored;
+  };
+
+  const takeOrReport = (stored: StoredList): Promise<void> =>
+    take(stored).catch((error: unknown) => report.everyTime(describeStoreFailure(error)));
+
   const read = async (): Promise<StoredList | undefined> => {
     try {
       const bytes = await files.read(path, envelope.maxBytes).catch((error: unknown) => {
@@ -113,8 +124,8 @@ export const createSnapshotFile = (options: SnapshotOptions) => {
 
   /**
    * Checks from time to time whether the wall clock was corrected. Then a list of this process is
-   * saved again. A restored one is read again if the clock went back: it may have been ahead at the
-   * start.
+   * saved again. A restored one is read and taken again if the clock went back: it may have been
+   * ahead at the start.
    */
   const watchClock = (list: CachedList, savedAt: Moment): void =>
     schedule(CLOCK_CHECK_MS, () => {
@@ -122,16 +133,16 @@ export const createSnapshotFile = (options: SnapshotOptions) => {
       const correctedByMs = storeMs - savedAt.storeMs - (nowMs - savedAt.nowMs);
       if (Math.abs(correctedByMs) <= CORRECTION_MS) watchClock(list, savedAt);
       else if (!list.isUnconfirmed) save(list);
-      else if (storeMs < savedAt.storeMs) void readAgain(list);
+      else if (storeMs < savedAt.storeMs) void restoreAgain(list);
       else watchClock(list, { storeMs, nowMs });
     });
 
-  const readAgain = async (list: CachedList): Promise<void> => {
+  const restoreAgain = async (list: CachedList): Promise<void> => {
     const stored = await read();
     // Another list may have been saved meanwhile.
     if (isStopped || writing) return;
     watchClock(list, now());
-    if (stored?.id === list.id && !stored.isAgeUnknown) onReadAgain(stored);
+    if (stored?.id === list.id && !stored.isAgeUnknown) await takeOrReport(stored);
   };
 
   const writeAll = async (): Promise<void> => {
@@ -163,9 +174,7 @@ export const createSnapshotFile = (options: SnapshotOptions) => {
   };
 
   return {
-    read,
-    /** What was read has been refused. */
-    reportRefused: (error: unknown): void => report.everyTime(describeStoreFailure(error)),
+    restore,
     save,
     /** Resolves once nothing is being written any more. */
     stop: async (): Promise<void> => {

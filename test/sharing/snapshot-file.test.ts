@@ -378,7 +378,6 @@ test('a list that comes just as another one has been saved is saved too, before 
   const snapshot = createSnapshotFile({
     path,
     clock,
-    onReadAgain: () => undefined,
     envelope: {
       provenance: '',
       maxBytes: 1,
