@@ -5,7 +5,6 @@ import type { Overridable } from './guard/guard.ts';
 import type { EarlierList } from './guard/memory.ts';
 import type { LargeChange } from './list-change.ts';
 import type { OrderedList } from './order.ts';
-import { NOTHING_REJECTED } from './reading/entry.ts';
 import type { ListContent, LoadedList } from './reading/list-reader.ts';
 import type { Representations } from './representation.ts';
 
@@ -27,22 +26,18 @@ export interface ListMetadata extends OrderedList {
   readonly earlier: readonly EarlierList[];
 }
 
-/** A list as it comes from a store, which keeps enough to serve it again. */
-export interface StoredList extends ListMetadata, ListContent {
-  /** The previous release did not save it. */
-  readonly hasNextPage?: boolean;
-}
+/** What is kept of the response that a list came with. */
+type ResponseFacts = Pick<LoadedList, 'rejected' | 'hasNextPage'>;
 
-/** What a store does not keep. The list was published before, so none of its fields is absent. */
-export const UNKNOWN_IN_STORES = {
-  rejected: NOTHING_REJECTED,
-  upstreamFields: [],
-  publishableFields: [],
-  absentFields: [],
-  objectFields: new Map(),
-};
+/** A list as it comes from a store. The previous release did not save the facts. */
+export interface StoredList extends ListMetadata, ListContent, Partial<ResponseFacts> {}
 
-export interface CachedList extends LoadedList, ListMetadata {
+export interface CachedList extends ListMetadata, ListContent, ResponseFacts {
+  /**
+   * The provider's fields in the last response that this replica has received itself; empty if
+   * there was none.
+   */
+  readonly upstreamFields: readonly string[];
   /** `loadedAtMs` by this machine's clock at the time when the list was taken: for people. */
   readonly loadedAtWallMs: WallMs;
   readonly representations: Representations;

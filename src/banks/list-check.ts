@@ -1,12 +1,12 @@
 import type { Clock } from '../clock.ts';
-import { UNKNOWN_IN_STORES, type ListMetadata, type StoredList } from './cached-list.ts';
+import type { ListMetadata, StoredList } from './cached-list.ts';
 import { freshness, isServable, type FreshnessPolicy } from './freshness.ts';
 import {
-  OVERRIDABLE,
+  assertMinimum,
+  findRefusals,
   guard,
   type Overridable,
   type GuardPolicy,
-  type NewList,
   type Precedent,
 } from './guard/guard.ts';
 import {
@@ -18,7 +18,7 @@ import {
   wasCached,
   type EarlierList,
 } from './guard/memory.ts';
-import { LoadError } from './load-error.ts';
+import type { ListContent, LoadedList } from './reading/list-reader.ts';
 
 // Whether one list may replace another, and what is remembered once it has: the guard and its
 // memory, with what they know at this moment.
@@ -36,49 +36,51 @@ export const createListCheck = ({ policy, guard: rules, clock }: ListCheckOption
 
   const windowNow = () => memoryWindow(policy, clock.monotonicMs());
 
-  /**
-   * @param overrides the reasons for which the guard does not refuse this one list
-   * @returns those of them for which it would have
-   * @throws {LoadError} when the guard refuses it
-   */
-  const check = (
-    next: StoredList & Partial<NewList>,
+  /** What `next` is compared with; undefined if there is no list to serve. */
+  const precedentOf = (
+    next: ListContent,
     current: StoredList | undefined,
-    overrides: readonly Overridable[],
-  ): readonly Overridable[] => {
-    const list = { ...UNKNOWN_IN_STORES, ...next };
+  ): Precedent | undefined => {
     // A list that may no longer be served is not compared with.
-    if (!current || !canBeServed(current)) return guard(list, undefined, rules, overrides);
+    if (!current || !canBeServed(current)) return undefined;
     const now = windowNow();
-    const precedent: Precedent = {
+    return {
       cached: current,
       largestCount: largestCount(current, now),
       bestFilled: bestFilled(current, now),
       windowMs: now.windowMs,
+      isReturn: wasCached(current, next, now),
     };
-    if (!wasCached(current, next, now)) return guard(list, precedent, rules, overrides);
-    // What was right before is neither shrunk nor drifted; the other rules still hold.
-    guard(list, precedent, rules, OVERRIDABLE);
-    return [];
   };
 
   /**
-   * Whether the guard would refuse `next` as the successor of `current`. It depends only on what
-   * stores keep of the two, so that all replicas decide alike.
+   * Whether the guard would refuse `next` as the successor of `current`. It depends only on the
+   * content of the two and of those before, so that all replicas decide alike.
    */
   const refuses = (next: StoredList, current: StoredList): boolean => {
-    try {
-      check({ ...next, ...UNKNOWN_IN_STORES }, current, []);
-      return false;
-    } catch (error) {
-      if (error instanceof LoadError) return true;
-      throw error;
-    }
+    const precedent = precedentOf(next, current);
+    const refusals = precedent ? findRefusals(next, precedent, rules) : {};
+    return next.count < rules.minBanks || Object.values(refusals).some(Boolean);
   };
 
   return {
     canBeServed,
-    check,
+    /**
+     * Checks a list that the provider has just sent.
+     * @param overrides the reasons for which the guard does not refuse this one list
+     * @returns those of them for which it would have
+     * @throws {LoadError} if the guard refuses it
+     */
+    checkLoaded: (
+      next: LoadedList,
+      current: StoredList | undefined,
+      overrides: readonly Overridable[],
+    ): readonly Overridable[] => guard(next, precedentOf(next, current), rules, overrides),
+    /**
+     * Checks a list of a store, whose writer has compared it with the one before.
+     * @throws {LoadError} if it has fewer entries than this replica accepts
+     */
+    checkStored: ({ count }: StoredList): void => assertMinimum(count, rules),
     refuses,
     /** What is remembered once `next` has replaced `current`. */
     remember: (current: StoredList, next: StoredList): readonly EarlierList[] =>

@@ -1,7 +1,7 @@
 import { wall, type Clock, type WallMs } from '../clock.ts';
-import { UNKNOWN_IN_STORES, type CachedList, type StoredList } from './cached-list.ts';
+import type { CachedList, StoredList } from './cached-list.ts';
 import { findLargeChange } from './list-change.ts';
-import type { LoadedList } from './reading/list-reader.ts';
+import { NOTHING_REJECTED } from './reading/entry.ts';
 import { represent, type Compressors } from './representation.ts';
 
 // Makes a list ready to be cached in place of another one: encodes it, compares the two, and takes
@@ -14,17 +14,6 @@ export interface ListEncodingOptions {
   /** Node's own unless given. */
   readonly compressors?: Compressors | undefined;
 }
-
-/**
- * What only a response of the provider contains. A list from a store takes it over from the list
- * before it.
- */
-const onlyFromProvider = ({ rejected, objectFields, upstreamFields, hasNextPage }: CachedList) => ({
-  rejected,
-  objectFields,
-  upstreamFields,
-  hasNextPage,
-});
 
 /** The resolution of an HTTP date. */
 const SECOND_MS = 1_000;
@@ -44,7 +33,7 @@ export const createListEncoding = ({ clock, maxShrink, compressors }: ListEncodi
   };
 
   return async (
-    next: StoredList & Partial<LoadedList>,
+    next: StoredList & Partial<Pick<CachedList, 'upstreamFields'>>,
     previous: CachedList | undefined,
   ): Promise<CachedList> => {
     const loadedAtWallMs = wall(clock.wallMs() - (clock.monotonicMs() - next.loadedAtMs));
@@ -53,9 +42,9 @@ export const createListEncoding = ({ clock, maxShrink, compressors }: ListEncodi
     // An unchanged list is in memory once, with the very bytes that are served.
     const isUnchanged = previous !== undefined && representations === previous.representations;
     return {
-      ...UNKNOWN_IN_STORES,
+      rejected: NOTHING_REJECTED,
       hasNextPage: false,
-      ...(previous && onlyFromProvider(previous)),
+      upstreamFields: previous?.upstreamFields ?? [],
       ...next,
       json: representations.identity.body,
       representations,

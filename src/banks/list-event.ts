@@ -1,6 +1,7 @@
 import type { CachedList } from './cached-list.ts';
 import type { Freshness } from './freshness.ts';
 import type { LoadError } from './load-error.ts';
+import type { LoadedList } from './reading/list-reader.ts';
 
 // What happens to the list, for the log, the metrics and the stores.
 
@@ -13,6 +14,8 @@ interface Taken {
 export type ListEvent =
   | (Taken & {
       readonly type: 'list-renewed';
+      /** What the response has besides. */
+      readonly loaded: Pick<LoadedList, 'objectFields' | 'publishableFields'>;
       /** Whether the same bytes came again. */
       readonly outcome: 'changed' | 'unchanged';
       readonly durationMs: number;

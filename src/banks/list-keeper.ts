@@ -51,7 +51,8 @@ export const createListKeeper = (options: ListKeeperOptions) => {
   /** Emits `change` when another list is taken, and when a load has ended. */
   const changes = new EventEmitter().setMaxListeners(Infinity);
 
-  const { canBeServed, check, refuses, remember, rememberingBoth } = createListCheck(options);
+  const { canBeServed, checkLoaded, checkStored, refuses, remember, rememberingBoth } =
+    createListCheck(options);
   const { maxShrink } = options.guard;
   const toCachedList = createListEncoding({ clock, maxShrink, compressors });
 
@@ -93,7 +94,7 @@ export const createListKeeper = (options: ListKeeperOptions) => {
     ): Promise<CachedList> => {
       const wallMs = clock.wallMs();
       const next = {
-        ...loaded,
+        ...keptOf(loaded),
         id: randomUUID(),
         storeVersion: previous?.storeVersion ?? NO_VERSION,
         isUnconfirmed: false,
@@ -105,7 +106,7 @@ export const createListKeeper = (options: ListKeeperOptions) => {
         unconfirmedDecisions: [],
         earlier: [],
       };
-      const reasons = check(next, previous, overrides);
+      const reasons = checkLoaded(loaded, previous, overrides);
       const decision: Decision | undefined =
         reasons.length > 0
           ? { id: randomUUID(), madeAtMs: loadedAtMs, madeAtWallMs: wallMs, reasons, requestId }
@@ -130,7 +131,7 @@ export const createListKeeper = (options: ListKeeperOptions) => {
      * @throws {LoadError} when it has too few entries
      */
     takeStored: async (stored: StoredList, previous: CachedList | undefined): Promise<boolean> => {
-      check(stored, undefined, []);
+      checkStored(stored);
       const storeVersion = withFormer(stored.storeVersion, previous?.storeVersion ?? NO_VERSION);
       const encoded = { ...(await toCachedList(stored, previous)), storeVersion };
       const list = previous ? rememberingBoth(encoded, previous) : encoded;
@@ -163,6 +164,12 @@ export const createListKeeper = (options: ListKeeperOptions) => {
     refuses,
     canBeServed,
   };
+};
+
+/** What a cached list keeps of the response; the rest is only for the log and the guard. */
+const keptOf = (loaded: LoadedList) => {
+  const { json, count, profile, entryDigests, rejected, hasNextPage, upstreamFields } = loaded;
+  return { json, count, profile, entryDigests, rejected, hasNextPage, upstreamFields };
 };
 
 /** The decisions of a list that is loaded over `previous`. */

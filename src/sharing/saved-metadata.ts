@@ -9,6 +9,11 @@ import { OVERRIDABLE } from '../banks/guard/guard.ts';
 import { CONTENT_CHARS, MAX_EARLIER_LISTS, type EarlierList } from '../banks/guard/memory.ts';
 import { NO_VERSION, type StoreVersion } from '../banks/order.ts';
 import { MAX_ENTRIES } from '../banks/reading/entry-groups.ts';
+import {
+  NOTHING_REJECTED,
+  REJECTION_REASONS,
+  type RejectedEntries,
+} from '../banks/reading/entry.ts';
 import { JSON_TYPES, MAX_FIELD_NAMES } from '../banks/reading/profile.ts';
 import { monotonic, wall, type MonotonicMs } from '../clock.ts';
 import { isJsonObject, parseJson, type JsonObject } from '../json.ts';
@@ -46,6 +51,7 @@ export const writeMetadata = (
     loadMs: Math.round(saved.loadedAtMs - saved.requestedAtMs),
     isAgeUnknown: saved.isAgeUnknown,
     hasNextPage: saved.hasNextPage,
+    rejected: saved.rejected,
     decisions: saved.decisions.map(({ madeAtMs, madeAtWallMs, ...decision }) => ({
       ...decision,
       ageMs: age(madeAtMs),
@@ -78,7 +84,7 @@ export const writeMetadata = (
 const MILLION = 1_000_000;
 const toMillionths = (rate: number): number => Math.floor(rate * MILLION);
 
-type Metadata = Omit<ListMetadata, 'changedAtMs'> & Pick<StoredList, 'hasNextPage'>;
+type Metadata = Omit<ListMetadata, 'changedAtMs'> & Pick<StoredList, 'rejected' | 'hasNextPage'>;
 
 /** What is in the first two lines. */
 export interface ShortMetadata {
@@ -206,6 +212,7 @@ const toMetadata = (metadata: JsonObject) => {
     loadMs,
     isAgeUnknown,
     hasNextPage,
+    rejected: toRejected(metadata['rejected']),
     // What is wrong among these is left out.
     decisions: toList(metadata['decisions'], MAX_DECISIONS)
       .map(toDecision)
@@ -214,6 +221,17 @@ const toMetadata = (metadata: JsonObject) => {
       .map(toEarlierList)
       .filter((list) => list !== undefined),
   };
+};
+
+/** What is wrong counts as 0. */
+const toRejected = (value: unknown): RejectedEntries => {
+  const rejected = { ...NOTHING_REJECTED };
+  const saved = isJsonObject(value) ? value : {};
+  for (const reason of REJECTION_REASONS) {
+    const entries = saved[reason];
+    if (isWholeUpTo(MAX_ENTRIES, entries)) rejected[reason] = entries;
+  }
+  return rejected;
 };
 
 /**

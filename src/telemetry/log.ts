@@ -6,12 +6,8 @@ import { isPlainName } from '../banks/field-names.ts';
 import { compareLists } from '../banks/list-change.ts';
 import type { ListEvent } from '../banks/list-event.ts';
 import { UNUSABLE_FILE, type LoadError } from '../banks/load-error.ts';
-import {
-  countRejected,
-  NOTHING_REJECTED,
-  REJECTION_REASONS,
-  type RejectedEntries,
-} from '../banks/reading/entry.ts';
+import { countRejected, NOTHING_REJECTED, REJECTION_REASONS } from '../banks/reading/entry.ts';
+import type { LoadedList } from '../banks/reading/list-reader.ts';
 import { toIso } from '../clock.ts';
 import type { LogLevel } from '../config/values.ts';
 import { listNames } from '../printable.ts';
@@ -143,28 +139,32 @@ const TOKENS_IN_USE = {
   none: 'there is no valid token',
 } as const;
 
+type Renewed = Extract<ListEvent, { readonly type: 'list-renewed' }>;
+
 const createListLog = (logger: Logger, fieldsAreChosen: boolean) => {
   /** What the newest line said. */
   let logged: { readonly failing?: string; readonly state: Freshness } = { state: 'empty' };
   let isSuggested = fieldsAreChosen;
 
+  /** @param load unless the list comes from another replica */
   const logRenewal = (
     list: CachedList,
     previous: CachedList | undefined,
-    durationMs?: number,
+    load?: Pick<Renewed, 'loaded' | 'durationMs'>,
   ): void => {
-    const facts = { count: list.count, durationMs: durationMs && Math.round(durationMs) };
+    const facts = { count: list.count, durationMs: load && Math.round(load.durationMs) };
     if (logged.state === 'empty') logger.info(facts, 'list: initial load succeeded');
     else if (logged.failing) logger.info(facts, 'list: recovered');
     else if (logged.state !== 'fresh') logger.info(facts, 'list: renewed');
     else logger.debug(facts, 'list: renewed');
     logged = { state: 'fresh' };
     if (previous) logChanges(logger, previous, list);
-    logRejected(logger, list, previous?.rejected ?? NOTHING_REJECTED);
+    logRejected(logger, list, previous, load?.loaded.objectFields);
     logNextPage(logger, list, previous);
-    if (isSuggested || list.publishableFields.length === 0) return;
+    const publishable = load?.loaded.publishableFields ?? [];
+    if (isSuggested || publishable.length === 0) return;
     isSuggested = true;
-    const suggestion = `BANK_FIELDS=${listNames(suggestFields(list.publishableFields)).join(',')}`;
+    const suggestion = `BANK_FIELDS=${listNames(suggestFields(publishable)).join(',')}`;
     logger.warn(
       `list: every field of the provider is published; to choose some, set ${suggestion}`,
     );
@@ -174,11 +174,12 @@ const createListLog = (logger: Logger, fieldsAreChosen: boolean) => {
     taken: (event: Extract<ListEvent, { readonly previous: unknown }>): void => {
       const { list, previous } = event;
       if (previous) logDecision(logger, previous, list);
-      if (event.type === 'list-renewed') logRenewal(list, previous, event.durationMs);
+      if (event.type === 'list-renewed') logRenewal(list, previous, event);
       else if (previous && event.state === 'fresh') logRenewal(list, previous);
       else {
         const facts = { count: list.count, receivedAt: toIso(list.loadedAtWallMs) };
         logger.info(facts, `list: restored the saved list; ${CONSEQUENCES[event.state]}`);
+        logRejected(logger, list, previous);
         logNextPage(logger, list, previous);
         // One that is stale ends no failure.
         logged = event.state === 'fresh' ? { state: 'fresh' } : { ...logged, state: event.state };
@@ -268,9 +269,11 @@ const logNextPage = (
 
 const logRejected = (
   logger: Logger,
-  { rejected, objectFields }: CachedList,
-  before: RejectedEntries,
+  { rejected }: CachedList,
+  previous: CachedList | undefined,
+  objectFields: LoadedList['objectFields'] = new Map(),
 ): void => {
+  const before = previous?.rejected ?? NOTHING_REJECTED;
   if (REJECTION_REASONS.every((reason) => rejected[reason] === before[reason])) return;
   const count = countRejected(rejected);
   const reasons = Object.fromEntries(Object.entries(rejected).filter(([, entries]) => entries > 0));

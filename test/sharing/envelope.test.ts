@@ -2,6 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { createHash, createHmac } from 'node:crypto';
 import type { CachedList } from '../../src/banks/cached-list.ts';
 import { MAX_EARLIER_LISTS } from '../../src/banks/guard/memory.ts';
+import { NOTHING_REJECTED } from '../../src/banks/reading/entry.ts';
 import { represent } from '../../src/banks/representation.ts';
 import { monotonic, wall } from '../../src/clock.ts';
 import { createEnvelope, provenanceId } from '../../src/sharing/envelope.ts';
@@ -123,6 +124,7 @@ describe('a saved list', () => {
       loadMs: 400,
       isAgeUnknown: false,
       hasNextPage: false,
+      rejected: NOTHING_REJECTED,
       decisions: [],
       memory: [],
     });
@@ -227,9 +229,10 @@ describe('a saved list', () => {
     const [header, list, line = ''] = (await sealed(PAST)).split('\n');
     return `${header}\n${list}\n${JSON.stringify({ ...JSON.parse(line), ...change })}\n`;
   };
-  test('tells whether it is incomplete, and whether its age is known', async () => {
+  test('tells whether it is incomplete, whether its age is known, and how many entries were rejected', async () => {
     for (const known of [true, false]) {
-      const told = { hasNextPage: known, isAgeUnknown: !known };
+      const rejected = { ...NOTHING_REJECTED, duplicate: known ? 7 : 0 };
+      const told = { hasNextPage: known, isAgeUnknown: !known, rejected };
       // oxlint-disable-next-line no-await-in-loop -- one after the other
       expect(await open(await sealed(told))).toMatchObject(told);
     }
@@ -255,8 +258,11 @@ describe('a saved list', () => {
     ],
     ['memory', { memory: [{}, { ...PAST.earlier[0], count: -1 }, 7] }],
     ['lists of them', { memory: 7, decisions: {} }],
+    ['numbers of rejected entries', { rejected: { duplicate: -1, required_field: '1' } }],
+    ['rejected entries', { rejected: 7 }],
   ])('is read without damaged %s', async (_what, change) => {
-    expect((await open(await past(change))).count).toBe(2);
+    const list = await open(await past(change));
+    expect([list.count, list.rejected]).toEqual([2, NOTHING_REJECTED]);
   });
 
   test('is read without a decision that has no date: it could not be written again', async () => {

@@ -34,7 +34,7 @@ const DAY = 24 * HOUR;
 describeWithRedis('with a real Redis', () => {
   beginAnew();
 
-  test('what was unusable in the last response is still known when the next list comes from another replica', async () => {
+  test('what was unusable in the response of a list is known where the list comes from another replica', async () => {
     await provider.behave('some-unusable');
     const one = await start();
     const two = await start();
@@ -46,6 +46,10 @@ describeWithRedis('with a real Redis', () => {
     const idOf = (rig: Rig): unknown => rig.service.list.status().cached?.id;
     await eventually(() => idOf(two) === idOf(one));
     expect(rejected(two)).toEqual(known);
+    await provider.behave('healthy');
+    await one.service.list.refresh();
+    await eventually(() => idOf(two) === idOf(one));
+    expect(Object.values(Object(rejected(two)))).not.toContain(UNUSABLE);
   });
 
   test('after a rotation of the signing key, the replicas still tell each other of a list', async () => {

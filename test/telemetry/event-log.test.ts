@@ -5,8 +5,10 @@ import type { LargeChange } from '../../src/banks/list-change.ts';
 import { LoadError } from '../../src/banks/load-error.ts';
 import { monotonic, wall } from '../../src/clock.ts';
 import { createEventLog, createLogger, type EventLog } from '../../src/telemetry/log.ts';
+import type { PublishableField } from '../../src/banks/reading/upstream-fields.ts';
 import { makeBanks } from '../helpers/banks.ts';
 import { cachedListOf } from '../helpers/cached-list.ts';
+import { readBanks } from '../helpers/read-banks.ts';
 
 // Which events make a line, and what is in it: a change of state makes one, what only lasts none.
 
@@ -25,8 +27,13 @@ const linesOf = (events: readonly LoggedEvent[], fieldsAreChosen = true): string
   return lines;
 };
 
-const renewed = (list: CachedList, previous?: CachedList): LoggedEvent => ({
+const renewed = (
+  list: CachedList,
+  previous?: CachedList,
+  publishableFields: readonly PublishableField[] = [],
+): LoggedEvent => ({
   type: 'list-renewed',
+  loaded: { objectFields: new Map(), publishableFields },
   outcome: 'changed',
   durationMs: 7,
   list,
@@ -70,8 +77,6 @@ const decision = (id: string): Decision => ({
 const one = await cachedListOf(makeBanks(1));
 const two = await cachedListOf(makeBanks(2));
 const incomplete = { ...two, hasNextPage: true };
-/** A list of a store names no fields of the provider. */
-const stored = { ...two, publishableFields: [], upstreamFields: [] };
 
 const FIRST = 'INFO list: initial load succeeded {"count":2,"durationMs":7}';
 const STALE = (count: number): string =>
@@ -223,8 +228,10 @@ test('a large change stays in the list, and is told of the first one only', () =
   ]);
 });
 
-test('a value of BANK_FIELDS is suggested once, as soon as the fields are known', () => {
-  const events = [renewed(stored), renewed(two, stored), renewed(two, two)];
+test('a value of BANK_FIELDS is suggested once, as soon as the fields are known', async () => {
+  const { publishableFields } = await readBanks(makeBanks(2));
+  const load = renewed(two, two, publishableFields);
+  const events = [renewed(two), load, load];
   expect(linesOf(events, false)).toEqual([
     FIRST,
     'WARNING list: every field of the provider is published; to choose some, set BANK_FIELDS=code,ispb,name {}',

@@ -48,6 +48,8 @@ export interface Precedent {
   readonly bestFilled: ReadonlyMap<string, BestRates>;
   /** How long the guard remembers, in milliseconds. */
   readonly windowMs: number;
+  /** The new list has the content of the cached one, or of one in the window. */
+  readonly isReturn: boolean;
 }
 
 /**
@@ -65,18 +67,29 @@ export const guard = (
 ): readonly Overridable[] => {
   // With a cached list, a field that is gone is drift, and one that it did not have is accepted.
   if (!precedent) assertFieldsExist(list, policy);
-  assertEnough(list, policy);
-  if (!precedent) return [];
-  const refusals = {
-    shrunk: findShrinkage(list, precedent, policy),
-    drifted: findDrifted(list, precedent, policy),
-  };
+  assertUsable(list, policy);
+  assertMinimum(list.count, policy);
+  const refusals = precedent ? findRefusals(list, precedent, policy) : {};
   return OVERRIDABLE.filter((reason) => {
     const refusal = refusals[reason];
     if (refusal && !overrides.includes(reason)) throw refusal;
     return refusal !== undefined;
   });
 };
+
+/** Why a list is not accepted after `precedent`, unless an operator overrides it. */
+export const findRefusals = (
+  list: ProfiledList,
+  precedent: Precedent,
+  policy: GuardPolicy,
+): Partial<Readonly<Record<Overridable, LoadError | undefined>>> =>
+  // What was right before is neither shrunk nor drifted.
+  precedent.isReturn
+    ? {}
+    : {
+        shrunk: findShrinkage(list, precedent, policy),
+        drifted: findDrifted(list, precedent, policy),
+      };
 
 /**
  * A field that no entry has is a wrong name in BANK_FIELDS, or was renamed. Publishing only nulls
@@ -101,7 +114,7 @@ const assertFieldsExist = (
   );
 };
 
-const assertEnough = (list: NewList, { minBanks, maxShrink, fields }: GuardPolicy): void => {
+const assertUsable = (list: NewList, { maxShrink, fields }: GuardPolicy): void => {
   const { count, rejected, objectFields } = list;
   const unusable = countRejected(rejected);
   const received = count + unusable;
@@ -113,6 +126,10 @@ const assertEnough = (list: NewList, { minBanks, maxShrink, fields }: GuardPolic
       { fields: [...objectFields.keys()] },
     );
   }
+};
+
+/** @throws {LoadError} `too_few` */
+export const assertMinimum = (count: number, { minBanks }: GuardPolicy): void => {
   if (count < minBanks)
     throw new LoadError(
       'too_few',
@@ -143,7 +160,7 @@ const describeObjects = (
 const renamed = (path: string): string => `${path.slice(path.lastIndexOf('.') + 1)}:${path}`;
 
 const findShrinkage = (
-  { count }: NewList,
+  { count }: ProfiledList,
   { cached, largestCount, windowMs }: Precedent,
   { maxShrink }: GuardPolicy,
 ): LoadError | undefined => {
@@ -168,7 +185,7 @@ const describeWindow = (windowMs: number): string => {
 };
 
 const findDrifted = (
-  list: NewList,
+  list: ProfiledList,
   { cached, bestFilled }: Precedent,
   { maxDrift }: GuardPolicy,
 ): LoadError | undefined => {

@@ -2,6 +2,7 @@ import { withDeadline } from '../../deadline.ts';
 import type { CachedList } from '../cached-list.ts';
 import type { OperatorRequest } from '../list-keeper.ts';
 import { LoadError } from '../load-error.ts';
+import type { LoadedList } from '../reading/list-reader.ts';
 import type { NextLoad } from './next-load.ts';
 import type { RenewalOptions } from './renewal-options.ts';
 
@@ -21,7 +22,7 @@ export const createListLoad = (
     operator: OperatorRequest | undefined,
     previous: CachedList | undefined,
     limitMs: number,
-  ): Promise<CachedList> => {
+  ): Promise<{ readonly loaded: LoadedList; readonly list: CachedList }> => {
     const requestedAtMs = clock.monotonicMs();
     const loaded = await withDeadline(load, {
       limitMs,
@@ -34,7 +35,7 @@ export const createListLoad = (
     const list = await keeper.prepareLoaded(loaded, times, previous, operator);
     nextLoad.noteLoad(clock.monotonicMs() - requestedAtMs);
     retryAfter.endBefore(requestedAtMs);
-    return list;
+    return { loaded, list };
   };
 
   const recordFailure = (failure: LoadError): void => {
@@ -53,7 +54,7 @@ export const createListLoad = (
     elapsedMs: () => number,
   ): Promise<boolean> => {
     const previous = cache.get();
-    const list = await loadAndPrepare(operator, previous, limitMs);
+    const { loaded, list } = await loadAndPrepare(operator, previous, limitMs);
     const isTaken = await fleet.commit(list, previous, operator !== undefined);
     signal.throwIfAborted();
     if (!isTaken) return false;
@@ -63,6 +64,7 @@ export const createListLoad = (
       type: 'list-renewed',
       // With its version in the store, if it has got one.
       list: cached?.id === list.id ? cached : list,
+      loaded,
       previous,
       outcome: list.representations === previous?.representations ? 'unchanged' : 'changed',
       durationMs: elapsedMs(),

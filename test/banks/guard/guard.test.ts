@@ -13,7 +13,7 @@ import { readBanks } from '../../helpers/read-banks.ts';
 
 const POLICY: GuardPolicy = { minBanks: 2, maxShrink: 0.2, maxDrift: 0.2, fields: undefined };
 
-const NO_MEMORY = { bestFilled: new Map(), windowMs: 7 * 86_400_000 };
+const NO_MEMORY = { bestFilled: new Map(), windowMs: 7 * 86_400_000, isReturn: false };
 
 const errorOf = (
   list: NewList,
@@ -67,7 +67,7 @@ describe('with at least 2 banks and a shrink of at most 20 %', () => {
       const precedent = {
         cached: { count: 100, profile: new Map() },
         largestCount,
-        bestFilled: new Map(),
+        ...NO_MEMORY,
         windowMs,
       };
       const refusal = new LoadError(
