@@ -32,7 +32,7 @@ export type ListEvent =
       readonly error: LoadError;
       readonly state: Freshness;
     }
-  /** Its `storeVersion` has changed, usually because the shared store has taken it. */
-  | { readonly type: 'list-version-set'; readonly list: CachedList }
+  /** Its place in the order of the shared store has changed. */
+  | { readonly type: 'list-placed'; readonly list: CachedList }
   /** It came from a store. */
   | (Taken & { readonly type: 'list-restored'; readonly state: Freshness });

@@ -14,7 +14,7 @@ import { createListCheck } from './list-check.ts';
 import { createListEncoding } from './list-encoding.ts';
 import type { ListEvent } from './list-event.ts';
 import { createFailureRecord } from './loading/failures.ts';
-import { wasStored, NO_VERSION, withFormer, type StoreVersion } from './order.ts';
+import { NO_VERSION, placeAfter, wasStored, withFormer, type StoreVersion } from './order.ts';
 import type { LoadedList } from './reading/list-reader.ts';
 import type { Compressors } from './representation.ts';
 
@@ -73,7 +73,7 @@ export const createListKeeper = (options: ListKeeperOptions) => {
     if (cached?.id !== id) return;
     const list = change(cached);
     cache.set(list);
-    onEvent({ type: 'list-version-set', list });
+    onEvent({ type: 'list-placed', list });
   };
 
   return {
@@ -96,7 +96,7 @@ export const createListKeeper = (options: ListKeeperOptions) => {
       const next = {
         ...keptOf(loaded),
         id: randomUUID(),
-        storeVersion: previous?.storeVersion ?? NO_VERSION,
+        place: placeAfter(previous),
         isUnconfirmed: false,
         requestedAtMs,
         loadedAtMs,
@@ -132,8 +132,9 @@ export const createListKeeper = (options: ListKeeperOptions) => {
      */
     takeStored: async (stored: StoredList, previous: CachedList | undefined): Promise<boolean> => {
       checkStored(stored);
-      const storeVersion = withFormer(stored.storeVersion, previous?.storeVersion ?? NO_VERSION);
-      const encoded = { ...(await toCachedList(stored, previous)), storeVersion };
+      const { kind, version } = stored.place;
+      const place = { kind, version: withFormer(version, previous?.place.version ?? NO_VERSION) };
+      const encoded = { ...(await toCachedList(stored, previous)), place };
       const list = previous ? rememberingBoth(encoded, previous) : encoded;
       const replaced = cache.get();
       if (!take(list, previous)) return false;
@@ -147,17 +148,17 @@ export const createListKeeper = (options: ListKeeperOptions) => {
     markStored: ({ id, decisions, earlier }: CachedList, version: StoreVersion): void =>
       update(id, (cached) => ({
         ...cached,
-        storeVersion: withFormer(version, cached.storeVersion),
+        place: { kind: 'stored', version: withFormer(version, cached.place.version) },
         isUnconfirmed: false,
         decisions,
         unconfirmedDecisions: [],
         earlier,
       })),
     /** The shared store has another list, and this one is not written over it. */
-    markNotStored: ({ id }: CachedList): void =>
+    markBeside: ({ id }: CachedList): void =>
       update(id, (cached) => ({
         ...cached,
-        storeVersion: { ...cached.storeVersion, listId: '' },
+        place: { kind: 'beside', version: cached.place.version },
         isUnconfirmed: false,
         unconfirmedDecisions: [],
       })),

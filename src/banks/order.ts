@@ -52,7 +52,28 @@ export const withFormer = (next: StoreVersion, earlier: StoreVersion): StoreVers
   return { ...next, former: former.slice(0, MAX_FORMER) };
 };
 
-/** Whether the store took the one after the other; false also where they have no order. */
+/** Where a list stands in the order of the shared store. */
+export interface Place {
+  /**
+   * - `stored`: the store has taken the list, and then had `version`. It may have lost it since.
+   * - `successor`: the store had `version` when the list was loaded, and has not taken it yet.
+   * - `beside`: the store has a list that this one does not replace. `version` is what was known
+   *   before.
+   */
+  readonly kind: 'stored' | 'successor' | 'beside';
+  readonly version: StoreVersion;
+}
+
+/** Before any store has taken a list. */
+export const NO_PLACE: Place = { kind: 'successor', version: NO_VERSION };
+
+/** The place of a list that is loaded while `previous` is cached. */
+export const placeAfter = (previous: Pick<OrderedList, 'place'> | undefined): Place => {
+  const { kind, version } = previous?.place ?? NO_PLACE;
+  return { kind: kind === 'stored' ? 'successor' : kind, version };
+};
+
+/** Whether the store took the one after the other; false also if they are not ordered. */
 const isAfter = (some: StoreVersion, other: StoreVersion): boolean =>
   some.series === other.series
     ? some.number > other.number
@@ -62,12 +83,7 @@ const isAfter = (some: StoreVersion, other: StoreVersion): boolean =>
 export interface OrderedList {
   /** Unique, on all replicas. */
   readonly id: string;
-  /**
-   * The version that the store had when it took this list; until it has, the one that it had when
-   * the list was loaded. `listId` is empty where the store has another list, which this one does
-   * not replace.
-   */
-  readonly storeVersion: StoreVersion;
+  readonly place: Place;
   /**
    * It comes from the snapshot, and this replica has not compared it with the shared store yet: the
    * store may have had many others since.
@@ -83,17 +99,17 @@ export interface OrderedList {
   readonly isAgeUnknown: boolean;
 }
 
-type VersionedList = Pick<OrderedList, 'id' | 'storeVersion'>;
+type PlacedList = Pick<OrderedList, 'id' | 'place'>;
 
 /** Whether this is the version at which the store took the list. */
 export const isAt = (
   { series, number, listId }: StoreVersion,
-  { id, storeVersion }: VersionedList,
+  { id, place }: PlacedList,
 ): boolean =>
+  place.kind === 'stored' &&
   listId === id &&
-  storeVersion.listId === id &&
-  series === storeVersion.series &&
-  number === storeVersion.number;
+  series === place.version.series &&
+  number === place.version.number;
 
 /**
  * The version of the store once it has taken this list over the one at `theirs`.
@@ -102,35 +118,33 @@ export const isAt = (
  */
 export const nextVersion = (
   theirs: StoreVersion = NO_VERSION,
-  { id, storeVersion }: VersionedList,
+  { id, place }: PlacedList,
   isSeriesWhole: boolean,
 ): StoreVersion => {
-  const above = Math.max(theirs.number, storeVersion.number) + 1;
+  const known = place.version;
+  const above = Math.max(theirs.number, known.number) + 1;
   // Somebody else has written such a number.
-  const isFull = above > MAX_NUMBER;
-  const series = (isSeriesWhole && !isFull && theirs.series) || randomUUID();
-  const number = isFull ? 1 : above;
-  const isCarried = theirs.series === '' && wasStored({ id, storeVersion });
-  const { carriedFrom = { series: storeVersion.series, number: storeVersion.number } } =
-    storeVersion;
+  const overflows = above > MAX_NUMBER;
+  const series = (isSeriesWhole && !overflows && theirs.series) || randomUUID();
+  const number = overflows ? 1 : above;
+  const isCarried = theirs.series === '' && place.kind === 'stored';
+  const { carriedFrom = { series: known.series, number: known.number } } = known;
   const next = { series, number, listId: id, former: [], ...(isCarried && { carriedFrom }) };
-  return withFormer(withFormer(next, theirs), storeVersion);
+  return withFormer(withFormer(next, theirs), known);
 };
 
-/**
- * Whether the store has taken the list, as far as this replica knows: it need not have it still.
- */
-export const wasStored = ({ id, storeVersion }: VersionedList): boolean =>
-  storeVersion.listId === id;
+/** Whether the store has taken the list, as far as this replica knows. */
+export const wasStored = ({ place }: Pick<OrderedList, 'place'>): boolean =>
+  place.kind === 'stored';
 
 /** Whether a list that the store has not taken was loaded when the store had the other one. */
 const isSuccessor = (some: OrderedList, other: OrderedList): boolean =>
-  some.storeVersion.listId === other.id;
+  some.place.kind === 'successor' && some.place.version.listId === other.id;
 
 /** The version at which the store took the list for the first time. */
-const originOf = ({ storeVersion }: OrderedList): StoreVersion => ({
-  ...storeVersion,
-  ...storeVersion.carriedFrom,
+const originOf = ({ place: { version } }: OrderedList): StoreVersion => ({
+  ...version,
+  ...version.carriedFrom,
 });
 
 type Choice = 'ours' | 'theirs';
@@ -147,30 +161,30 @@ export const chooseList = <L extends OrderedList>(
   // Nobody has written since ours was loaded.
   if (isSuccessor(ours, theirs)) return 'ours';
   // Its age has only the wall clock, which may stand still or be wrong by years.
-  if (ours.isUnconfirmed) return isAfter(ours.storeVersion, originOf(theirs)) ? 'ours' : 'theirs';
+  if (ours.isUnconfirmed) return isAfter(ours.place.version, originOf(theirs)) ? 'ours' : 'theirs';
   const later = laterDecision(ours.decisions, theirs.decisions);
   if (later) return later;
-  if (wasStored(ours) && isAfter(theirs.storeVersion, ours.storeVersion)) return 'theirs';
-  // The lists have no order: the store was unreachable, or has lost lists.
+  if (wasStored(ours) && isAfter(theirs.place.version, ours.place.version)) return 'theirs';
+  // The lists are not ordered: the store was unreachable, or has lost lists.
   const refusesOurs = refuses(ours, theirs);
   if (refusesOurs !== refuses(theirs, ours)) return refusesOurs ? 'theirs' : 'ours';
   return isRequestedLater(ours, theirs) ? 'ours' : 'theirs';
 };
 
-/** A list of unknown age counts as the earlier one. */
+/** A list of unknown age counts as older. */
 const isRequestedLater = (some: OrderedList, other: OrderedList): boolean =>
   some.isAgeUnknown === other.isAgeUnknown
     ? some.requestedAtMs > other.requestedAtMs
     : other.isAgeUnknown;
 
-/** Whose last decision came later; undefined where both have the same one, or none. */
+/** Whose last decision came later; undefined if both have the same one, or none. */
 const laterDecision = (
   ours: OrderedList['decisions'],
   theirs: OrderedList['decisions'],
 ): Choice | undefined => {
   const [our, their] = [ours[0], theirs[0]];
   if (our?.id === their?.id) return undefined;
-  // Who knows the other's last decision decided after it.
+  // If one side knows the other's last decision, it decided later.
   if (!our || theirs.some(({ id }) => id === our.id)) return 'theirs';
   if (!their || ours.some(({ id }) => id === their.id)) return 'ours';
   return our.madeAtMs > their.madeAtMs ? 'ours' : 'theirs';

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { CachedList, StoredList } from '../banks/cached-list.ts';
 import { CONTENT_CHARS } from '../banks/guard/memory.ts';
-import type { StoreVersion } from '../banks/order.ts';
 import { readList, type ListContract, type ReadOptions } from '../banks/reading/list-reader.ts';
 import { wall } from '../clock.ts';
 import type { Config } from '../config/config.ts';
@@ -93,7 +92,7 @@ export const createEnvelope = (options: EnvelopeOptions) => {
     /** The largest envelope in bytes; a reader needs no more. */
     maxBytes,
     /** @throws {SecretFileError} if there is to be a signature, and no key is usable */
-    seal: async (saved: CachedList, version: StoreVersion, moment: Moment): Promise<Buffer> => {
+    seal: async (saved: CachedList, moment: Moment): Promise<Buffer> => {
       const { json, loadedAtWallMs, changedAtMs, decisions } = saved;
       const times = JSON.stringify({
         receivedAtMs: toSavedTime(loadedAtWallMs),
@@ -115,7 +114,7 @@ export const createEnvelope = (options: EnvelopeOptions) => {
       const sealed = Buffer.concat([
         Buffer.from(`${JSON.stringify(header)}\n`),
         list,
-        Buffer.from(`\n${writeMetadata(saved, version, moment)}\n`),
+        Buffer.from(`\n${writeMetadata(saved, moment)}\n`),
       ]);
       return signing.sign('list', sealed);
     },

@@ -1,6 +1,6 @@
 import { confirmDecisions, type CachedList } from '../banks/cached-list.ts';
 import type { ListKeeper } from '../banks/list-keeper.ts';
-import { wasStored } from '../banks/order.ts';
+import { placeAfter, wasStored } from '../banks/order.ts';
 import type { RedisStore } from './redis-store.ts';
 import type { SharedLease } from './shared-lease.ts';
 
@@ -42,9 +42,9 @@ export const createListCommit = (options: ListCommitOptions) => {
     if (!cached || cached.id !== previous?.id || store.version()?.listId !== cached.id)
       return false;
     const known = confirmDecisions(list, cached.decisions);
-    const storeVersion = await store.writeList(known, cached.storeVersion).catch(store.failed);
-    if (!storeVersion) return false;
-    const isTaken = keeper.take({ ...known, storeVersion }, previous);
+    const version = await store.writeList(known, cached.place.version).catch(store.failed);
+    if (!version) return false;
+    const isTaken = keeper.take({ ...known, place: { kind: 'stored', version } }, previous);
     await lease.endForFreshList();
     return isTaken;
   };
@@ -55,8 +55,7 @@ export const createListCommit = (options: ListCommitOptions) => {
     previous: CachedList | undefined,
     isForOperator: boolean,
   ): Promise<boolean> => {
-    const storeVersion = cache.get()?.storeVersion ?? list.storeVersion;
-    const isTaken = keeper.take({ ...list, storeVersion }, previous);
+    const isTaken = keeper.take({ ...list, place: placeAfter(cache.get()) }, previous);
     // Where Redis has a list that is not replaced, the others need not wait for this load either.
     const written = synchronize().then(lease.release);
     if (!isForOperator) return isTaken;

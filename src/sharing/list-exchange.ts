@@ -66,14 +66,14 @@ export const createListExchange = (options: ListExchangeOptions) => {
     } catch (error) {
       if (!(error instanceof LoadError)) throw error;
       // It may be right for other replicas: it is not replaced, and this replica keeps its own.
-      if (ours && wasStored(ours)) keeper.markNotStored(ours);
+      if (ours && wasStored(ours)) keeper.markBeside(ours);
       return { again: false, problem: describeStoreFailure(error) };
     }
   };
 
   const writeOurs = async (ours: CachedList, theirs: StoredList | undefined): Promise<Outcome> => {
     const list = theirs ? keeper.rememberingBoth(ours, theirs) : ours;
-    const version = await store.writeList(list, theirs?.storeVersion);
+    const version = await store.writeList(list, theirs?.place.version);
     if (!version) return AGAIN;
     keeper.markStored(list, version);
     if (cache.freshForMs() > 0) await lease.endForFreshList();
@@ -98,7 +98,7 @@ export const createListExchange = (options: ListExchangeOptions) => {
   const replaceUnreadable = async (ours: CachedList, nowMs: MonotonicMs): Promise<Outcome> => {
     replacedAtMs = replacedAtMs.filter((atMs) => nowMs - atMs < REPLACED_WITHIN_MS);
     if (replacedAtMs.length >= MAX_REPLACED) {
-      if (wasStored(ours)) keeper.markNotStored(ours);
+      if (wasStored(ours)) keeper.markBeside(ours);
       return DONE;
     }
     const outcome = await writeOurs(ours, undefined);
@@ -135,7 +135,7 @@ export const createListExchange = (options: ListExchangeOptions) => {
     const ours = cached && theirs ? confirmDecisions(cached, theirs.decisions) : cached;
     if (theirs && ours?.id === theirs.id && !ours.isUnconfirmed) {
       // Another replica has written it again.
-      keeper.markStored(ours, theirs.storeVersion);
+      keeper.markStored(ours, theirs.place.version);
       return DONE;
     }
     const next = stepFor(ours, theirs, keeper);

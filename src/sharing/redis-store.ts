@@ -164,7 +164,8 @@ export const createRedisStore = (options: RedisStoreOptions) => {
       const seen = content;
       const version = nextVersion(replaced, list, isSeriesWhole());
       const head = writeHead(version);
-      const sealed = await envelope.seal(list, version, movedTo(clock.monotonicMs(), seen.moment));
+      const stored: CachedList = { ...list, place: { kind: 'stored', version } };
+      const sealed = await envelope.seal(stored, movedTo(clock.monotonicMs(), seen.moment));
       const keys = await names();
       const entries = [
         { key: keys.head, value: head },

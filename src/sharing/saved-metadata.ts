@@ -7,7 +7,7 @@ import {
 } from '../banks/cached-list.ts';
 import { OVERRIDABLE } from '../banks/guard/guard.ts';
 import { CONTENT_CHARS, MAX_EARLIER_LISTS, type EarlierList } from '../banks/guard/memory.ts';
-import { NO_VERSION, type StoreVersion } from '../banks/order.ts';
+import { NO_PLACE } from '../banks/order.ts';
 import { MAX_ENTRIES } from '../banks/reading/entry-groups.ts';
 import {
   NOTHING_REJECTED,
@@ -27,7 +27,7 @@ import {
   toSavedTime,
   type Moment,
 } from './saved-values.ts';
-import { toStoreVersion } from './saved-version.ts';
+import { toPlace, toSavedVersion, toStoreVersion } from './saved-version.ts';
 import { StoreError } from './store-report.ts';
 
 // The metadata of a saved list: the third line of its envelope. Its times are durations, from the
@@ -37,15 +37,11 @@ import { StoreError } from './store-report.ts';
 export const MAX_METADATA_BYTES = 64 * 1024;
 
 /** The third line. */
-export const writeMetadata = (
-  saved: CachedList,
-  version: StoreVersion,
-  { storeMs, nowMs }: Moment,
-): string => {
+export const writeMetadata = (saved: CachedList, { storeMs, nowMs }: Moment): string => {
   const age = (atMs: MonotonicMs): number => Math.round(nowMs - atMs);
   const metadata = {
     id: saved.id,
-    version,
+    version: toSavedVersion(saved.place),
     savedAtMs: toSavedTime(storeMs),
     ageMs: age(saved.loadedAtMs),
     loadMs: Math.round(saved.loadedAtMs - saved.requestedAtMs),
@@ -160,7 +156,7 @@ const fromPrevious = ({ id, receivedAtMs, acceptedAtMs }: ShortMetadata, past: J
   const reasons = toReasons(decision['reasons']);
   return {
     id,
-    storeVersion: NO_VERSION,
+    place: NO_PLACE,
     savedAtMs: receivedAtMs,
     ageMs: 0,
     loadMs: 0,
@@ -206,7 +202,7 @@ const toMetadata = (metadata: JsonObject) => {
   if (!isMetadata) throw damaged();
   return {
     id,
-    storeVersion: version,
+    place: toPlace(version, id),
     savedAtMs,
     ageMs,
     loadMs,

@@ -1,4 +1,10 @@
-import { MAX_FORMER, MAX_NUMBER, type StoreVersion, type SeriesVersion } from '../banks/order.ts';
+import {
+  MAX_FORMER,
+  MAX_NUMBER,
+  type Place,
+  type StoreVersion,
+  type SeriesVersion,
+} from '../banks/order.ts';
 import { isJsonObject } from '../json.ts';
 import { isId, isWholeUpTo, toList } from './saved-values.ts';
 
@@ -8,7 +14,7 @@ import { isId, isWholeUpTo, toList } from './saved-values.ts';
 export const writeHead = ({ series, number, listId }: StoreVersion): Buffer =>
   Buffer.from(`${series}:${number}:${listId}`);
 
-/** Undefined where there is no head, or an invalid one. */
+/** Undefined if there is no head, or an invalid one. */
 export const readHead = (bytes: Buffer | undefined): StoreVersion | undefined => {
   const [series = '', digits = '', listId = '', ...rest] =
     bytes?.toString('latin1').split(':', 4) ?? [];
@@ -19,7 +25,20 @@ export const readHead = (bytes: Buffer | undefined): StoreVersion | undefined =>
     : undefined;
 };
 
-/** From JSON; undefined where it is not a version. */
+/**
+ * The version that is saved with a list. Its `listId` tells the kind of the place: it is that of
+ * the list itself, of the list to be replaced, or empty.
+ */
+export const toSavedVersion = ({ kind, version }: Place): StoreVersion =>
+  kind === 'beside' ? { ...version, listId: '' } : version;
+
+/** @param id of the list that the version was saved with */
+export const toPlace = (version: StoreVersion, id: string): Place => {
+  if (version.listId === id) return { kind: 'stored', version };
+  return { kind: version.listId === '' ? 'beside' : 'successor', version };
+};
+
+/** From JSON; undefined if it is not a version. */
 export const toStoreVersion = (value: unknown): StoreVersion | undefined => {
   if (!isJsonObject(value)) return undefined;
   const { listId } = value;

@@ -74,7 +74,7 @@ export const createSnapshotFile = (options: SnapshotOptions) => {
    * served once that clock is corrected.
    */
   const contentOf = async (list: CachedList, moment: Moment): Promise<Buffer> =>
-    (list.isUnconfirmed && restored) || (await envelope.seal(list, list.storeVersion, moment));
+    (list.isUnconfirmed && restored) || (await envelope.seal(list, moment));
 
   const write = async (list: CachedList, moment: Moment): Promise<void> => {
     if (!hasWritten) await files.removeAbandoned(path);

@@ -120,7 +120,7 @@ export const createEventLog = (logger: Logger, fieldsAreChosen: boolean): EventL
       case 'secret-file-usable':
         logger.info({ variable: event.variable }, `${event.variable}: is usable again`);
         break;
-      case 'list-version-set':
+      case 'list-placed':
       case 'provider-called':
       case 'request-finished':
       case 'request-refused':

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import type { Decision, StoredList } from '../../src/banks/cached-list.ts';
-import { NO_VERSION } from '../../src/banks/order.ts';
+import { NO_PLACE } from '../../src/banks/order.ts';
 import { createListKeeper } from '../../src/banks/list-keeper.ts';
 import type { Clock } from '../../src/clock.ts';
 import { makeBanks } from '../helpers/banks.ts';
@@ -17,7 +17,7 @@ const storedList = async (
 ): Promise<StoredList> => ({
   ...(await readBanks(makeBanks(count))),
   id: `list of ${count}`,
-  storeVersion: NO_VERSION,
+  place: NO_PLACE,
   isUnconfirmed: false,
   requestedAtMs: clock.monotonicMs(),
   loadedAtMs: clock.monotonicMs(),

@@ -8,6 +8,7 @@ import {
   type OrderedList,
 } from '../../src/banks/order.ts';
 import { monotonic } from '../../src/clock.ts';
+import { toPlace } from '../../src/sharing/saved-version.ts';
 import { versionAt } from '../helpers/list-version.ts';
 
 // The order of lists, where the shared store has lost what it had, once or many times.
@@ -19,7 +20,7 @@ const listAt = (
   more: Partial<OrderedList> = {},
 ): OrderedList => ({
   id: version.listId,
-  storeVersion: version,
+  place: toPlace(version, more.id ?? version.listId),
   isUnconfirmed: false,
   decisions: [],
   requestedAtMs: monotonic(loadedAtMs),
@@ -124,14 +125,18 @@ test('a list of a snapshot gives way to any that it does not certainly follow', 
 
 test('a list of a snapshot follows an earlier one that came into an empty store again', () => {
   const earlier = versionAt('a', 1);
-  const again = (theirs: StoreVersion | undefined, storeVersion: StoreVersion) =>
-    nextVersion(theirs, { id: earlier.listId, storeVersion }, true);
+  const again = (theirs: StoreVersion | undefined, version: StoreVersion) =>
+    nextVersion(theirs, { id: earlier.listId, place: { kind: 'stored', version } }, true);
   const ours = listAt(versionAt('a', 2), 10, { isUnconfirmed: true });
   const carried = again(undefined, earlier);
   expect(choose(ours, listAt(carried, 20))).toBe('ours');
   expect(choose(ours, listAt(again(undefined, carried), 20))).toBe('ours');
   // What was loaded over it is no earlier list, nor one that was written over another one.
-  const loaded = nextVersion(carried, { id: 'loaded', storeVersion: carried }, true);
+  const loaded = nextVersion(
+    carried,
+    { id: 'loaded', place: { kind: 'successor', version: carried } },
+    true,
+  );
   expect(choose(ours, listAt(loaded, 20))).toBe('theirs');
   expect(choose(ours, listAt(again(versionAt('b', 1), earlier), 20))).toBe('theirs');
 });

@@ -1,5 +1,5 @@
 import type { CachedList } from '../../src/banks/cached-list.ts';
-import { NO_VERSION } from '../../src/banks/order.ts';
+import { NO_PLACE } from '../../src/banks/order.ts';
 import { represent } from '../../src/banks/representation.ts';
 import { createManualClock } from './manual-clock.ts';
 import { readBanks } from './read-banks.ts';
@@ -14,7 +14,7 @@ export const cachedListOf = async (
   return {
     ...list,
     id: 'a list',
-    storeVersion: NO_VERSION,
+    place: NO_PLACE,
     isUnconfirmed: false,
     requestedAtMs: clock.monotonicMs(),
     loadedAtMs: clock.monotonicMs(),

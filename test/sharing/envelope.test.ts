@@ -55,7 +55,7 @@ const cachedList = async (more: Partial<CachedList> = {}): Promise<CachedList> =
     hasNextPage: false,
     representations: await represent(read.json),
     id: VERSION.listId,
-    storeVersion: VERSION,
+    place: { kind: 'stored', version: VERSION },
     isUnconfirmed: false,
     requestedAtMs: monotonic(WRITTEN.nowMs - 5_400),
     loadedAtMs: monotonic(WRITTEN.nowMs - 5_000),
@@ -111,7 +111,7 @@ describe('a saved list', () => {
     ],
   };
   const sealed = async (more: Partial<CachedList> = {}): Promise<string> =>
-    (await envelope.seal(await cachedList(more), VERSION, WRITTEN)).toString();
+    (await envelope.seal(await cachedList(more), WRITTEN)).toString();
 
   test('is three lines, of which the version before reads two: what it is, the list, and its past', async () => {
     const [header, list, past, ...rest] = (await sealed()).split('\n');
@@ -139,7 +139,7 @@ describe('a saved list', () => {
     expect(list).toMatchObject({
       count: 2,
       id: VERSION.listId,
-      storeVersion: VERSION,
+      place: { kind: 'stored', version: VERSION },
       changedAtMs: CHANGED,
     });
     const [decision] = list.decisions;
@@ -164,7 +164,10 @@ describe('a saved list', () => {
       forge(listWith(`${TIMES},"acceptedAtMs":${RECEIVED - 1_000}`), { lifeMs: 5 }),
     );
     expect([ageOf(list.requestedAtMs), ageOf(list.loadedAtMs)]).toEqual([65_000, 65_000]);
-    expect(list.storeVersion).toEqual({ series: '', number: 0, listId: '', former: [] });
+    expect(list.place).toEqual({
+      kind: 'successor',
+      version: { series: '', number: 0, listId: '', former: [] },
+    });
     expect(list.decisions.map(({ madeAtMs }) => ageOf(madeAtMs))).toEqual([66_000]);
   });
 
@@ -219,9 +222,7 @@ describe('a saved list', () => {
     const storeMs = READ.storeMs + aheadMs;
     const atMs = monotonic(WRITTEN.nowMs - oldMs);
     const cached = await cachedList({ requestedAtMs: atMs, loadedAtMs: atMs });
-    const list = await open(
-      (await envelope.seal(cached, VERSION, { ...WRITTEN, storeMs })).toString(),
-    );
+    const list = await open((await envelope.seal(cached, { ...WRITTEN, storeMs })).toString());
     expect(ageOf(list.loadedAtMs)).toBe(ageMs);
   });
 
@@ -312,7 +313,7 @@ describe('a saved list', () => {
         ttlMs: TTL_MS,
       });
     test('is read with that key only, and every byte is signed', async () => {
-      const bytes = await signedWith('one').seal(await cachedList(PAST), VERSION, WRITTEN);
+      const bytes = await signedWith('one').seal(await cachedList(PAST), WRITTEN);
       expect((await signedWith('one').open(bytes, READ)).count).toBe(2);
       const refused = /^is not signed with CACHE_SIGNING_KEY; ignored$/;
       await expect(signedWith('another').open(bytes, READ)).rejects.toThrow(refused);
@@ -343,7 +344,7 @@ describe('a saved list', () => {
       },
     );
     test('can be read by a service without one, as by the version before', async () => {
-      const bytes = await signedWith('one').seal(await cachedList(), VERSION, WRITTEN);
+      const bytes = await signedWith('one').seal(await cachedList(), WRITTEN);
       expect((await envelope.open(bytes, READ)).id).toBe(VERSION.listId);
     });
   });
