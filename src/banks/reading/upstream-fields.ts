@@ -29,13 +29,17 @@ export const createUpstreamFields = () => {
     add: (entry: JsonObject): void => forEachLeaf(entry, note),
     /** @param objects how many entries there were */
     finish: (objects: number) => {
-      // Where an object is null in some entries, its name was noted besides the fields in it.
+      // A field that is an object in some entries and null in others was noted besides the fields
+      // in it. If it has other values too, it is one of the fields, but not to be published.
       const parents = parentsOf(seen.keys());
-      const fields = [...seen].filter(([path]) => !parents.has(path));
       return {
-        upstreamFields: fields.map(([path]) => path),
-        publishableFields: fields
-          .filter(([, { filled, hasObjects }]) => filled > 0 && !hasObjects)
+        upstreamFields: [...seen]
+          .filter(([path, { filled }]) => filled > 0 || !parents.has(path))
+          .map(([path]) => path),
+        publishableFields: [...seen]
+          .filter(
+            ([path, { filled, hasObjects }]) => filled > 0 && !hasObjects && !parents.has(path),
+          )
           .map(([path, { filled }]): PublishableField => ({
             path,
             isEverywhere: filled === objects,

@@ -184,11 +184,11 @@ describe('a field inside an object', () => {
 
   test("is among the provider's fields, and may be chosen unless it is an array with objects", async () => {
     const { upstreamFields, publishableFields } = await readBanks([
-      { code: 1, ids: null, logos: [], bic: null },
-      { code: 2, ids: { ispb: 1, more: {} }, logos: [{ url: 1 }], bic: ' ' },
-      { code: 3, ids: null, logos: [1], bic: null },
+      { code: 1, ids: null, logos: [], bic: null, mixed: 'a' },
+      { code: 2, ids: { ispb: 1, more: {} }, logos: [{ url: 1 }], bic: ' ', mixed: { url: '' } },
+      { code: 3, ids: null, logos: [1], bic: null, mixed: 'b' },
     ]);
-    expect(upstreamFields).toEqual(['code', 'logos', 'bic', 'ids.ispb']);
+    expect(upstreamFields).toEqual(['code', 'logos', 'bic', 'mixed', 'ids.ispb', 'mixed.url']);
     expect(publishableFields).toEqual([
       { path: 'code', isEverywhere: true },
       { path: 'ids.ispb', isEverywhere: false },
