@@ -229,7 +229,8 @@ const logChanges = (logger: Logger, previous: CachedList, list: CachedList): voi
       { ...counts, count: list.count, changedValues },
       'list: changed by more than GUARD_MAX_SHRINK',
     );
-  } else if (counts.added + counts.removed > 0)
+  } else if (list.representations !== previous.representations)
+    // Also if only the order of the entries changed.
     logger.info({ ...counts, count: list.count }, 'list: changed');
   if (fieldsAppeared.length + fieldsVanished.length > 0) {
     const names = {

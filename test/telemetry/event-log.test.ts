@@ -76,6 +76,7 @@ const decision = (id: string): Decision => ({
 
 const one = await cachedListOf(makeBanks(1));
 const two = await cachedListOf(makeBanks(2));
+const reordered = await cachedListOf(makeBanks(2).toReversed());
 const incomplete = { ...two, hasNextPage: true };
 
 const FIRST = 'INFO list: initial load succeeded {"count":2,"durationMs":7}';
@@ -173,6 +174,10 @@ const ROWS: Readonly<Record<string, readonly [readonly LoggedEvent[], readonly s
   'entries that are gone are told, where none is new': [
     [renewed(two), renewed(one, two)],
     [FIRST, 'INFO list: changed {"added":0,"removed":1,"count":1}'],
+  ],
+  'another order of the same entries is a change': [
+    [renewed(two), renewed(reordered, two)],
+    [FIRST, 'INFO list: changed {"added":0,"removed":0,"count":2}'],
   ],
   'a large change is told once, with its fields that have plain names': [
     [

@@ -425,17 +425,17 @@ const changesBetween = (previous: BankList, list: BankList) => {
   const added = after.filter((entry) => !before.includes(entry)).length;
   const removed = before.filter((entry) => !after.includes(entry)).length;
   const isLarge = Math.max(removed, after.length - before.length) * 5 > before.length;
-  return { added, removed, isLarge, count: after.length };
+  return { added, removed, isLarge, isAny: previous.json !== list.json, count: after.length };
 };
 
 export const changesAreLogged: Check = function* (timeline) {
   for (const { process, atMs, event, list, previous, lines } of timeline.reports) {
     if (event.type !== 'list-renewed' || !list || !previous) continue;
-    const { added, removed, isLarge, count } = changesBetween(previous, list);
+    const { added, removed, isLarge, isAny, count } = changesBetween(previous, list);
     const msg = isLarge ? 'list: changed by more than GUARD_MAX_SHRINK' : 'list: changed';
     const line = lines.find((each) => String(each['msg']).startsWith('list: changed'));
     const told = line ? [line['msg'], line['added'], line['removed'], line['count']].join() : '';
-    const found = added + removed > 0 ? [msg, added, removed, count].join() : '';
+    const found = isAny ? [msg, added, removed, count].join() : '';
     if (told !== found) yield [atMs, process, `logs "${told}", not "${found}"`];
   }
 };
