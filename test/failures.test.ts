@@ -4,8 +4,10 @@ import { createServer } from 'node:net';
 import supertest from 'supertest';
 import { INTERNAL_DETAIL } from '../emulator/answers.ts';
 import type { Behaviour } from '../emulator/behaviours.ts';
+import { wall } from '../src/clock.ts';
 import { BANKS } from './helpers/emulate.ts';
 import { listenOn } from './helpers/free-port.ts';
+import { createManualClock } from './helpers/manual-clock.ts';
 import { startLoadedRig, startRig, type Rig } from './helpers/rig.ts';
 import { eventually } from './helpers/wait-until.ts';
 
@@ -259,3 +261,18 @@ test.each([
     expect(await rig.service.list.refresh()).toBeUndefined();
   },
 );
+
+test('since when loads fail is reported by the clock as it is now, also after it was corrected', async () => {
+  const steady = createManualClock();
+  let wrongByMs = -3_600_000;
+  const clock = { ...steady, wallMs: () => wall(steady.wallMs() + wrongByMs) };
+  rig = await startLoadedRig({ clock });
+  await rig.emulator.behave('unavailable');
+  await rig.service.list.refresh();
+  const failingSince = new Date(steady.wallMs()).toISOString();
+  wrongByMs = 0;
+  steady.advance(2_000);
+  await rig.service.list.refresh();
+  const { body } = await supertest(rig.url).get('/healthz').expect(200);
+  expect(body.list).toMatchObject({ failingSince });
+});

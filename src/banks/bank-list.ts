@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import type { Clock } from '../clock.ts';
+import { wall, type Clock, type WallMs } from '../clock.ts';
 import { withDeadline } from '../deadline.ts';
 import type { CachedList, ServedList } from './cached-list.ts';
 import type { Freshness } from './freshness.ts';
@@ -13,7 +13,9 @@ import { wasStored } from './order.ts';
 // The list that the service serves, for those who use it: what is cached (list-keeper.ts), and when
 // it is renewed (loading/renewal.ts). Once there is one, nobody waits for the provider.
 
-export interface ListStatus extends LoadFailures {
+export interface ListStatus extends Omit<LoadFailures, 'failing'> {
+  /** Undefined when the last load succeeded. */
+  readonly failing: ShownFailures | undefined;
   readonly state: Freshness;
   readonly cached: CachedList | undefined;
   readonly ageMs: number | undefined;
@@ -26,6 +28,13 @@ export interface ListStatus extends LoadFailures {
   readonly isLoading: boolean;
   /** Milliseconds until the next load; 0 while it is under way, here or in another replica. */
   readonly nextLoadInMs: number;
+}
+
+/** The loads that failed one after the other, for people. */
+export interface ShownFailures {
+  /** When the first one failed, by the wall clock as it is now. */
+  readonly sinceMs: WallMs;
+  readonly attempts: number;
 }
 
 export interface BankListOptions {
@@ -77,8 +86,13 @@ export const createBankList = (options: BankListOptions) => {
       }),
     status: (): ListStatus => {
       const cached = cache.get();
+      const { failing, ...failed } = failures.current();
       return {
-        ...failures.current(),
+        ...failed,
+        failing: failing && {
+          sinceMs: wall(clock.wallMs() - (clock.monotonicMs() - failing.sinceMs)),
+          attempts: failing.attempts,
+        },
         state: cache.state(),
         cached,
         ageMs: cache.ageMs(),

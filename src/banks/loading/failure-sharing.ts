@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { monotonic } from '../../clock.ts';
 import type { LoadError } from '../load-error.ts';
 import type { NewFailure, NewRetryAfter, SharedFailure } from './fleet.ts';
 import type { NextLoad } from './next-load.ts';
@@ -12,7 +11,7 @@ import { boundedRetryAfterMs, minimumRetryAfterMs } from './schedule.ts';
 export type FailureSharing = ReturnType<typeof createFailureSharing>;
 
 export const createFailureSharing = (options: RenewalOptions, nextLoad: NextLoad) => {
-  const { ttlMs, keeper, fleet, retryAfter, clock } = options;
+  const { ttlMs, keeper, fleet, retryAfter } = options;
   const { failures } = keeper;
   /** The newest failure of the provider that this replica knows, its own or another one's. */
   let known: KnownFailure | undefined;
@@ -29,9 +28,7 @@ export const createFailureSharing = (options: RenewalOptions, nextLoad: NextLoad
       id: written.id,
       kind: written.kind,
       attempts: failing.attempts,
-      failingSinceMs: monotonic(
-        clock.monotonicMs() - Math.max(0, clock.wallMs() - failing.sinceMs),
-      ),
+      failingSinceMs: failing.sinceMs,
       ...retryAfterLeft,
     };
     const dueInMs = Math.max(0, nextLoad.dueInMs() - fleet.handoverMs);

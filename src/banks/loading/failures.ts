@@ -1,4 +1,4 @@
-import { wall, type Clock, type MonotonicMs, type WallMs } from '../../clock.ts';
+import { monotonic, type Clock, type MonotonicMs, type WallMs } from '../../clock.ts';
 import type { LoadError } from '../load-error.ts';
 
 /** The loads that failed since the last success. */
@@ -15,7 +15,7 @@ export interface LoadFailures {
 /** Loads that failed one after the other, without a success in between: a new object for each. */
 export interface FailingLoads {
   /** When the first one failed. */
-  readonly sinceMs: WallMs;
+  readonly sinceMs: MonotonicMs;
   /** The failed loads so far, at least 1; those of other replicas included. */
   readonly attempts: number;
 }
@@ -24,24 +24,21 @@ export const createFailureRecord = (clock: Pick<Clock, 'wallMs' | 'monotonicMs'>
   let current: LoadFailures = { failure: undefined, failing: undefined, lastFailure: undefined };
   /** The failure in the shared store that this replica has read or written last. */
   let lastSeenId: string | undefined;
-  const set = (failure: LoadError, failing: FailingLoads, atMs: WallMs): void => {
+  const set = (failure: LoadError, failing: FailingLoads): void => {
     const { kind, reasonCode } = failure;
-    current = { failure, failing, lastFailure: { kind, reasonCode, atMs } };
+    current = { failure, failing, lastFailure: { kind, reasonCode, atMs: clock.wallMs() } };
   };
   return {
     /** A load of this replica failed. */
     add: (failure: LoadError): void => {
-      const atMs = clock.wallMs();
-      const { sinceMs = atMs, attempts = 0 } = current.failing ?? {};
-      set(failure, { sinceMs, attempts: attempts + 1 }, atMs);
+      const { sinceMs = clock.monotonicMs(), attempts = 0 } = current.failing ?? {};
+      set(failure, { sinceMs, attempts: attempts + 1 });
     },
     /** Another replica's load failed, the last one of `attempts`. */
     addShared: (failure: LoadError, attempts: number, failingSinceMs: MonotonicMs): void => {
-      const atMs = clock.wallMs();
-      const failingForMs = clock.monotonicMs() - failingSinceMs;
       // A store that comes back may have an earlier one.
-      const sinceMs = Math.min(atMs - failingForMs, current.failing?.sinceMs ?? atMs);
-      set(failure, { sinceMs: wall(sinceMs), attempts }, atMs);
+      const sinceMs = monotonic(Math.min(failingSinceMs, current.failing?.sinceMs ?? Infinity));
+      set(failure, { sinceMs, attempts });
     },
     /** A load succeeded. */
     clear: (): void => {

@@ -61,7 +61,7 @@ const isSuccess = ({ event }: Report): boolean =>
   (event.type === 'list-restored' && event.state === 'fresh' && !event.list.isUnconfirmed);
 
 export const failuresAreToldUntilASuccess: Check = function* (timeline) {
-  for (const { process, atMs, status } of timeline.readings) {
+  for (const { process, atMs, wallMs, status } of timeline.readings) {
     const before = timeline.reportsOf(process).filter((report) => report.atMs < atMs);
     const failures = before
       .slice(before.findLastIndex(isSuccess) + 1)
@@ -72,13 +72,16 @@ export const failuresAreToldUntilASuccess: Check = function* (timeline) {
     if (now) continue;
     const kind = last && failureIn(last)?.kind;
     if (failure?.kind !== kind) yield [atMs, process, `tells ${failure?.kind}, not ${kind}`];
-    const told = [failing?.attempts ?? 0, failing?.sinceMs].join();
-    const found = [failures.length, failures[0]?.wallMs].join();
-    if (!timeline.hasRedis && told !== found)
-      yield [atMs, process, `tells failures ${told}, not ${found}`];
     // In other replicas they may have begun earlier.
-    const lateMs = (failing?.sinceMs ?? 0) - (failures[0]?.wallMs ?? Infinity);
-    if (lateMs > 0) yield [atMs, process, `tells failures since ${lateMs} ms after the first one`];
+    const told = failing?.attempts ?? 0;
+    if (!timeline.hasRedis && told !== failures.length)
+      yield [atMs, process, `tells ${told} failures, not ${failures.length}`];
+    const [first] = failures;
+    if (!failing || !first) continue;
+    const lateMs = failing.sinceMs - wallMs - (first.atMs - atMs);
+    if (!timeline.hasRedis && lateMs < -1)
+      yield [atMs, process, `tells failures since ${-lateMs} ms before the first one`];
+    if (lateMs > 1) yield [atMs, process, `tells failures since ${lateMs} ms after the first one`];
   }
 };
 
@@ -211,7 +214,7 @@ export const allTellTheSame: Check = function* (timeline) {
         const fromMs = atMs - Math.max(forMs, theirsMs);
         // Where they could not share them, the failures began apart.
         const isShaken =
-          timeline.troubled(['clock', 'redis'], 'all', fromMs - SECOND, atMs) ||
+          timeline.troubled(['redis'], 'all', fromMs - SECOND, atMs) ||
           hasRestored(timeline, process, fromMs - SETTLED_MS, atMs);
         if (Math.abs(forMs - theirsMs) > SETTLED_MS && !isShaken)
           yield [atMs, process, `tells failures for ${forMs} ms, ${other.name} for ${theirsMs} ms`];
