@@ -38,6 +38,23 @@ describeWithRedis('with a real Redis', () => {
     },
   );
 
+  test('a list that was small beside the one before is no failure once an operator has accepted it elsewhere', async () => {
+    provider.setBanks(makeBanks(100));
+    const other = await start();
+    await eventually(() => other.service.list.status().isShared === true);
+    const slow = await start();
+    const earlier = holdBack(provider, { body: makeBanks(50) });
+    const refreshed = slow.service.list.refresh();
+    await eventually(earlier.isAsked);
+    provider.setBanks(makeBanks(50));
+    expect(await other.service.list.refresh(['shrunk'])).toBeUndefined();
+    await eventually(() => countIn(slow) === 50);
+    earlier.send();
+    expect(await refreshed).toBeUndefined();
+    expect(slow.messages().join()).not.toContain('load failed');
+    expect(slow.service.list.status().lastFailure).toBeUndefined();
+  });
+
   test('a refresh whose first list yields to a decision elsewhere asks again', async () => {
     await provider.behave('unavailable');
     const slow = await startRig(optionsOf({ isDeaf: true }));

@@ -1,6 +1,7 @@
 import { withDeadline } from '../../deadline.ts';
 import type { CachedList } from '../cached-list.ts';
 import type { OperatorRequest } from '../list-keeper.ts';
+import { isOverridable } from '../guard/guard.ts';
 import { LoadError } from '../load-error.ts';
 import type { LoadedList } from '../reading/list-reader.ts';
 import type { NextLoad } from './next-load.ts';
@@ -54,7 +55,14 @@ export const createListLoad = (
     elapsedMs: () => number,
   ): Promise<boolean> => {
     const previous = cache.get();
-    const { loaded, list } = await loadAndPrepare(operator, previous, limitMs);
+    const prepared = await loadAndPrepare(operator, previous, limitMs).catch((error: unknown) => {
+      // It was compared with a list that another replica's has replaced meanwhile.
+      if (cache.get()?.id !== previous?.id && isOverridable(LoadError.from(error).kind))
+        return undefined;
+      throw error;
+    });
+    if (!prepared) return false;
+    const { loaded, list } = prepared;
     const isTaken = await fleet.commit(list, previous, operator !== undefined);
     signal.throwIfAborted();
     if (!isTaken) return false;
