@@ -55,7 +55,7 @@ export const createRedisFleet = ({ store, lease, keeper, report }: RedisFleetOpt
       if (!isStopping) await exchangeInRounds().catch(store.failed);
     }));
 
-  const release = async (): Promise<void> => {
+  const giveUpLease = async (): Promise<void> => {
     // Another replica may have written a failure into it.
     if (store.lease()?.isOwn) await synchronize();
     await lease.release();
@@ -85,7 +85,7 @@ export const createRedisFleet = ({ store, lease, keeper, report }: RedisFleetOpt
       }
       return { isDone: false };
     },
-    release,
+    giveUpLease,
   };
   return {
     ...fleet,
@@ -94,7 +94,7 @@ export const createRedisFleet = ({ store, lease, keeper, report }: RedisFleetOpt
     renewConnection: store.renewConnection,
     /** Ends the lease, if this replica has it for a load, and closes the connection. */
     stop: async (): Promise<void> => {
-      await release();
+      await giveUpLease();
       isStopping = true;
       await exclusively(() => Promise.resolve());
       await store.close();

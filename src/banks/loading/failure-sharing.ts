@@ -13,17 +13,20 @@ export type FailureSharing = ReturnType<typeof createFailureSharing>;
 export const createFailureSharing = (options: RenewalOptions, nextLoad: NextLoad) => {
   const { ttlMs, keeper, fleet, retryAfter } = options;
   const { failures } = keeper;
-  /** The newest failure of the provider that this replica knows, its own or another one's. */
-  let known: KnownFailure | undefined;
+  /**
+   * The newest failure that counts for all replicas, of this one or of another one. Undefined once
+   * a success has followed it.
+   */
+  let newest: KnownFailure | undefined;
 
   /**
-   * Writes the known failure, with the time of the next attempt, unless a success has followed it.
+   * Writes the newest failure, with the time of the next attempt, unless a success has followed it.
    */
-  const writeKnown = async (retryAfterLeft: NewRetryAfter): Promise<void> => {
+  const write = async (retryAfterLeft: NewRetryAfter): Promise<void> => {
     const { failing } = failures.current();
-    const written = failing && known;
-    known = written;
-    if (!written) return;
+    if (!failing) newest = undefined;
+    if (!failing || !newest) return;
+    const written = newest;
     const shared: NewFailure = {
       id: written.id,
       kind: written.kind,
@@ -33,17 +36,18 @@ export const createFailureSharing = (options: RenewalOptions, nextLoad: NextLoad
     };
     const dueInMs = Math.max(0, nextLoad.dueInMs() - fleet.handoverMs);
     const { isDone, replaced } = await fleet.shareFailure(shared, dueInMs);
-    if (known === written) known = { ...written, isShared: isDone };
+    if (newest === written) newest = { ...written, mustBeWritten: !isDone };
     if (replaced) retryAfter.addShared(replaced, fleet.handoverMs);
   };
 
   return {
     /**
-     * The failure of another replica takes the place of the known one, unless that must be written.
+     * This replica has adopted a failure that is in the shared store. It is the newest one, unless
+     * one of this replica with a `Retry-After` is still to be written.
      */
-    note: ({ id, kind }: SharedFailure): void => {
-      const mustBeWritten = known && !known.isShared && retryAfter.leftMs() > 0;
-      if (!mustBeWritten) known = { id, kind, isShared: true };
+    noteAdopted: ({ id, kind }: SharedFailure): void => {
+      if (newest?.mustBeWritten && retryAfter.leftMs() > 0) return;
+      newest = { id, kind, mustBeWritten: false };
     },
     /**
      * Writes the failure of a load of this replica for the others. One that says nothing of the
@@ -51,32 +55,35 @@ export const createFailureSharing = (options: RenewalOptions, nextLoad: NextLoad
      */
     share: async (failure: LoadError): Promise<void> => {
       if (failure.isLocal) {
-        known = undefined;
-        await fleet.release();
+        newest = undefined;
+        await fleet.giveUpLease();
         return;
       }
       // Where only the lists of other replicas came first, no load has failed.
       if (failure !== failures.current().failure) return;
       const id = randomUUID();
       failures.noteSeen(id);
-      known = { id, kind: failure.kind, isShared: false };
+      newest = { id, kind: failure.kind, mustBeWritten: true };
       const retryAfterMs = boundedRetryAfterMs(failure.retryAfterMs ?? 0, ttlMs);
-      await writeKnown({ retryAfterMs, retryAfterMinimumMs: minimumRetryAfterMs(retryAfterMs) });
+      await write({ retryAfterMs, retryAfterMinimumMs: minimumRetryAfterMs(retryAfterMs) });
     },
     /**
-     * To be called after each look at the shared store. Writes the known failure where it came
-     * while the store could not be used, or where the store has lost it since: also that of another
-     * replica, which may be gone.
+     * To be called after each look at the shared store. Writes the newest failure if it came while
+     * the store could not be used, or if the store has lost it since: also that of another replica,
+     * which may be gone.
+     * @returns whether the store was looked at again for that
      */
-    shareAgain: async (): Promise<void> => {
-      const isThere = known?.isShared && fleet.lease() !== undefined;
-      if (known && !isThere && nextLoad.dueInMs() > 0) await writeKnown(retryAfter.left());
+    shareAgain: async (): Promise<boolean> => {
+      const isLost = fleet.lease() === undefined;
+      if (!newest || !(newest.mustBeWritten || isLost) || nextLoad.dueInMs() === 0) return false;
+      await write(retryAfter.left());
+      return true;
     },
   };
 };
 
 /** A failure that counts for all replicas. */
 interface KnownFailure extends Pick<SharedFailure, 'id' | 'kind'> {
-  /** Whether nothing is left to be written: the store has it, or no other replica needs it. */
-  readonly isShared: boolean;
+  /** It has not been written to the shared store yet, or in vain. */
+  readonly mustBeWritten: boolean;
 }

@@ -39,7 +39,7 @@ export interface Fleet {
    */
   shareFailure(failure: NewFailure, dueInMs: number): Promise<FailureWrite>;
   /** Gives the lease back, if this replica has it for a load. */
-  release(): Promise<void>;
+  giveUpLease(): Promise<void>;
 }
 
 /** The right to make the next load. */
@@ -119,5 +119,5 @@ export const createSoleReplica = ({ take }: ListKeeper): Fleet => ({
   claim: () => Promise.resolve(true),
   commit: (list, previous) => Promise.resolve(take(list, previous)),
   shareFailure: () => Promise.resolve({ isDone: true }),
-  release: () => Promise.resolve(),
+  giveUpLease: () => Promise.resolve(),
 });

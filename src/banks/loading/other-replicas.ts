@@ -72,7 +72,7 @@ export const createOtherReplicas = (
       const spreadMs = random() * fleet.handoverMs;
       const isToAdopt = !isOutdated(failure);
       // Before its Retry-After holds here: this replica may have one that is still to be written.
-      if (isToAdopt) sharing.note(failure);
+      if (isToAdopt) sharing.noteAdopted(failure);
       retryAfter.addShared(failure, spreadMs);
       if (isToAdopt) adopt(failure, lease, spreadMs);
     },

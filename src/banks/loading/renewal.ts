@@ -36,9 +36,8 @@ export const createRenewal = (options: RenewalOptions) => {
       phase = 'agreeing';
       wakeUp.forget();
       await lookAtOthers();
-      await sharing.shareAgain();
-      // That has looked as well.
-      others.follow();
+      // Writing looks at the shared store again.
+      if (await sharing.shareAgain()) others.follow();
       const refresh = refreshes.next();
       if (refresh) refresh.end(await load(refresh.request));
       else await waitOrRenew();
@@ -76,7 +75,7 @@ export const createRenewal = (options: RenewalOptions) => {
 
   /**
    * Claims the lease. After {@link MAX_LOST_CLAIMS} it loads without: something writes to the lease
-   * again and again, and never what could be waited for.
+   * again and again, and nothing in it can be waited for.
    */
   const mayLoad = async (): Promise<boolean> => {
     if (await fleet.claim()) return true;
