@@ -1,3 +1,4 @@
+import type { BankList } from '../bank-lists.ts';
 import type { Process } from '../history.ts';
 import { endOf } from './calls.ts';
 import {
@@ -33,8 +34,29 @@ const mayBeRefused = (timeline: Timeline, process: Process, atMs: number): boole
       timeline.mayGuardRefuse(process, list, askedAtMs),
   );
 
+/** The list of a process at a moment, as a browser or an operator saw it. */
+interface Sight {
+  readonly process: Process;
+  readonly atMs: number;
+  readonly list: BankList | undefined;
+  readonly ageMs: number;
+}
+
+/** What browsers got, and what the status page was made of. */
+const sights = ({ visits, readings }: Timeline): Sight[] => [
+  ...visits.map(({ process, endedAtMs = 0, list, ageMs = 0 }) => ({
+    process,
+    atMs: endedAtMs,
+    list,
+    ageMs,
+  })),
+  ...readings
+    .filter(({ isReady }) => isReady)
+    .map(({ process, atMs, list, status }) => ({ process, atMs, list, ageMs: status.ageMs ?? 0 })),
+];
+
 export const whatIsServedIsFresh: Check = function* (timeline) {
-  for (const { process, endedAtMs: atMs = 0, list, ageMs = 0 } of timeline.visits) {
+  for (const { process, atMs, list, ageMs } of sights(timeline)) {
     if (!list) continue;
     const sinceMs = atMs - recoveryMs(timeline, process);
     // Another replica that is the next to load, and cannot, is given up after its time.
