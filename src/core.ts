@@ -2,7 +2,6 @@ import { createBankList } from './banks/bank-list.ts';
 import type { StoredList } from './banks/cached-list.ts';
 import type { ListEvent } from './banks/list-event.ts';
 import { createListKeeper, type ListKeeper } from './banks/list-keeper.ts';
-import { LoadError } from './banks/load-error.ts';
 import { createSoleReplica } from './banks/loading/fleet.ts';
 import { createRenewal } from './banks/loading/renewal.ts';
 import { createRetryAfter, type RetryAfter } from './banks/loading/retry-after.ts';
@@ -151,7 +150,8 @@ export const createCore = (config: Config, options: CoreOptions) => {
 
 interface RenewableSecrets {
   readonly secrets: SecretFiles;
-  readonly renewToken: () => Promise<void>;
+  /** Gives why no new token was granted, and what becomes of the current one. */
+  readonly renewToken: () => Promise<string | undefined>;
   /** Connects to Redis with the address in its file; undefined where no file has it. */
   readonly renewConnection: (() => Promise<string | undefined>) | undefined;
 }
@@ -168,10 +168,7 @@ const createSecretsRenewal =
   async () => {
     await secrets.check();
     const redisProblem = await renewConnection?.();
-    const tokenProblem = await renewToken().then(
-      () => undefined,
-      (error: unknown) => LoadError.from(error).message,
-    );
+    const tokenProblem = await renewToken();
     const unusable = secrets.unusable();
     const isKnown = (variable: string): boolean =>
       unusable.some((file) => file.variable === variable);
@@ -180,8 +177,7 @@ const createSecretsRenewal =
     );
     if (redisProblem && !isKnown('CACHE_REDIS_URL_FILE'))
       problems.push(`CACHE_REDIS_URL_FILE was not verified: Redis ${redisProblem}`);
-    if (tokenProblem && !isKnown('PROVIDER_CLIENT_SECRET_FILE'))
-      problems.push(`${tokenProblem}; the token in use stays`);
+    if (tokenProblem && !isKnown('PROVIDER_CLIENT_SECRET_FILE')) problems.push(tokenProblem);
     const isVerified = (variable: string): boolean =>
       !(redisProblem && variable === 'CACHE_REDIS_URL_FILE') &&
       !(tokenProblem && variable.startsWith('PROVIDER_'));

@@ -21,10 +21,10 @@ export interface AccessToken {
    */
   newerThan(rejected: string): Promise<string | undefined>;
   /**
-   * Requests a new token, where tokens are granted. If that fails the one in use stays.
-   * @throws {LoadError} when it fails
+   * Requests a new token, if tokens are granted. @returns why that failed, and what becomes of the
+   * current token; undefined if it succeeded
    */
-  renew(): Promise<void>;
+  renew(): Promise<string | undefined>;
   /** What is wrong with the file of the token, which is then the last usable one. */
   problem(): string | undefined;
 }
@@ -76,7 +76,7 @@ const createGivenToken = (source: SecretSource, { secrets }: TokenOptions): Acce
       const token = await current();
       return token === rejected ? undefined : token;
     },
-    renew: () => Promise.resolve(),
+    renew: () => Promise.resolve(undefined),
     problem: () => secrets.states().find((file) => file.variable === variable)?.unusable?.problem,
   };
 };

@@ -55,7 +55,7 @@ export const createClientCredentials = (source: ClientCredentials, options: Toke
         renewAtMs: startedAtMs + lifetimeMs * renewalShare(random()),
       };
       failuresInARow = 0;
-      secrets.noteUse('PROVIDER_CLIENT_SECRET_FILE', undefined);
+      secrets.noteUse(SECRET_FILE, undefined);
       onEvent({ type: 'token-renewed', isTyped, isLifetimeIgnored });
       return token;
     } catch (error) {
@@ -76,18 +76,20 @@ export const createClientCredentials = (source: ClientCredentials, options: Toke
       );
       granted = { ...granted, renewAtMs: nowMs + delayMs };
     }
-    let tokenInUse: 'none' | 'rejected' | 'valid' = 'none';
-    if (validForMs > 0) tokenInUse = granted?.token === rejectedToken ? 'rejected' : 'valid';
-    if (refusesClient(error)) {
-      const consequence =
-        tokenInUse === 'valid' ? 'the token in use stays' : 'there is no valid token';
-      secrets.noteUse('PROVIDER_CLIENT_SECRET_FILE', {
-        problem: `does not work: ${error.message}`,
-        consequence,
-      });
-    }
-    onEvent({ type: 'token-renewal-failed', error, tokenInUse });
+    const consequence = describeCurrentToken();
+    if (refusesClient(error))
+      secrets.noteUse(SECRET_FILE, { problem: `does not work: ${error.message}`, consequence });
+    else secrets.noteConsequence(SECRET_FILE, consequence);
+    onEvent({ type: 'token-renewal-failed', error, consequence });
     return error;
+  };
+
+  /** What the service has while no new token is granted. */
+  const describeCurrentToken = (): string => {
+    if (!granted || clock.monotonicMs() >= granted.expiresAtMs) return 'there is no valid token';
+    return granted.token === rejectedToken
+      ? 'the provider does not accept the current token (401)'
+      : 'the current token stays in use';
   };
 
   return {
@@ -107,14 +109,19 @@ export const createClientCredentials = (source: ClientCredentials, options: Toke
       const token = await renew();
       return token === rejected ? undefined : token;
     },
-    renew: async (): Promise<void> => {
+    renew: async (): Promise<string | undefined> => {
       // A request under way may have been made with an older client secret.
       await inFlight?.catch(() => undefined);
-      await renew();
+      return renew().then(
+        () => undefined,
+        (error: unknown) => `${LoadError.from(error).message}; ${describeCurrentToken()}`,
+      );
     },
     problem: () => undefined,
   };
 };
+
+const SECRET_FILE = 'PROVIDER_CLIENT_SECRET_FILE';
 
 /** Whether the token endpoint refuses the client, and with it perhaps the secret. */
 const refusesClient = ({ reasonCode, upstreamStatus }: LoadError): boolean =>

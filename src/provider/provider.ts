@@ -123,9 +123,10 @@ export const createProvider = (
     /** The variable for an operator to check when the token is rejected. */
     tokenVariable: accessToken.variable,
     /**
-     * Requests a new token, where tokens are granted. @throws {LoadError} and the one in use stays
+     * Requests a new token, if tokens are granted. @returns why that failed, and what becomes of
+     * the current token; undefined if it succeeded
      */
-    renewToken: (): Promise<void> => accessToken.renew(),
+    renewToken: (): Promise<string | undefined> => accessToken.renew(),
     /**
      * The token in use, another object for each token; undefined: the provider has accepted
      * none.

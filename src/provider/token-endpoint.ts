@@ -22,11 +22,8 @@ export type TokenEvent =
   | {
       readonly type: 'token-renewal-failed';
       readonly error: LoadError;
-      /**
-       * Of the token in use: `rejected` by the provider, with 401; `none`: there is none, or it has
-       * expired.
-       */
-      readonly tokenInUse: 'valid' | 'rejected' | 'none';
+      /** What becomes of the current token, if there is one. */
+      readonly consequence: string;
     };
 
 /** What the ways to a token share. */
@@ -42,7 +39,10 @@ export interface TokenOptions {
   /** Aborts when the service stops: no request is made, and no event emitted after that. */
   readonly closing: AbortSignal;
   /** The client secret, or the access token, may be in a file. */
-  readonly secrets: Pick<SecretFiles, 'reader' | 'states' | 'noteUse' | 'addSecret'>;
+  readonly secrets: Pick<
+    SecretFiles,
+    'reader' | 'states' | 'noteUse' | 'noteConsequence' | 'addSecret'
+  >;
   readonly onEvent: (event: TokenEvent) => void;
 }
 

@@ -66,6 +66,13 @@ export const createFileStates = ({ clock, onEvent }: FileStatesOptions) => {
       note(refusals, variable, refusal);
       update(variable);
     },
+    /** Notes what it means by now that the content of a file was refused, if it was. */
+    noteConsequence: (variable: string, consequence: string): void => {
+      const refusal = refusals.get(variable);
+      if (!refusal) return;
+      refusals.set(variable, { ...refusal, consequence });
+      update(variable);
+    },
     /** The files have another content. */
     forgetUse: (variables: readonly string[]): void => {
       for (const variable of variables) refusals.delete(variable);

@@ -126,6 +126,7 @@ export const createWatchedFiles = (options: WatchedFilesOptions) => {
     add,
     check,
     noteUse: states.noteUse,
+    noteConsequence: states.noteConsequence,
     /** The state of each file, as it was when it was last read or used. */
     states: states.all,
     /** Those that are not usable. */

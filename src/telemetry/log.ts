@@ -106,8 +106,8 @@ export const createEventLog = (logger: Logger, fieldsAreChosen: boolean): EventL
           );
         break;
       case 'token-renewal-failed': {
-        const { error, tokenInUse } = event;
-        const message = `token: renewal failed: ${error.message}; ${TOKENS_IN_USE[tokenInUse]}`;
+        const { error, consequence } = event;
+        const message = `token: renewal failed: ${error.message}; ${consequence}`;
         if (failingToken !== message) logger.warn({ kind: error.kind }, message);
         failingToken = message;
         break;
@@ -132,12 +132,6 @@ export const createEventLog = (logger: Logger, fieldsAreChosen: boolean): EventL
     }
   };
 };
-
-const TOKENS_IN_USE = {
-  valid: 'the current token stays in use',
-  rejected: 'the provider does not accept the current token (401)',
-  none: 'there is no valid token',
-} as const;
 
 type Renewed = Extract<ListEvent, { readonly type: 'list-renewed' }>;
 

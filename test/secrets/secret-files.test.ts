@@ -13,6 +13,7 @@ import {
   openRig,
   startLoadedRig,
   startRig,
+  stopAtOnce,
   type Rig,
 } from '../helpers/rig.ts';
 import { eventually } from '../helpers/wait-until.ts';
@@ -313,7 +314,7 @@ describe('the runbook: write, refresh, 200, revoke', () => {
     expect(problem).toMatchObject({
       code: 'secrets_not_renewed',
       detail: expect.stringMatching(
-        /^PROVIDER_CLIENT_SECRET_FILE does not work: .*invalid_client.*; the token in use stays\. The/,
+        /^PROVIDER_CLIENT_SECRET_FILE does not work: .*invalid_client.*; the current token stays in use\. The/,
       ),
     });
     expect(problem.secretFiles).toEqual({});
@@ -352,15 +353,46 @@ describe('the runbook: write, refresh, 200, revoke', () => {
       rig
         .messages()
         .filter((message) => message.startsWith('PROVIDER_CLIENT_SECRET_FILE: does not work'));
-    expect(told()).toEqual([expect.stringContaining('; the token in use stays')]);
+    expect(told()).toEqual([expect.stringContaining('; the current token stays in use')]);
     const page = await get('/');
-    expect(page).toContain(': the token in use stays.');
+    expect(page).toContain(': the current token stays in use.');
     rig.clock.skip(2 * 3_600_000);
     for (let load = 0; load < 2; load += 1)
       expect(await rig.service.list.refresh()).toMatchObject({ kind: 'no_token' });
     expect(told().slice(1)).toEqual([expect.stringContaining('; there is no valid token')]);
     expect(await get('/')).toContain(': there is no valid token.');
   });
+
+  test('what it means is told anew too once the endpoint fails for another reason', async () => {
+    await start('PROVIDER_CLIENT_SECRET_FILE', KINDS['PROVIDER_CLIENT_SECRET_FILE']!);
+    rig.emulator.behaveToken('invalid-client');
+    await refresh().expect(502);
+    rig.emulator.behaveToken('server-error');
+    rig.emulator.revokeIssued();
+    const { body } = await refresh().expect(502);
+    expect(body.detail).toMatch(/^PROVIDER_CLIENT_SECRET_FILE does not work: .*invalid_client/);
+    const rejected = ': the provider does not accept the current token (401).';
+    expect(await get('/')).toContain(rejected);
+    rig.clock.skip(2 * 3_600_000);
+    expect(await rig.service.list.refresh()).toMatchObject({ kind: 'unavailable' });
+    expect(await get('/')).toContain(': there is no valid token.');
+  });
+
+  test.each(['server-error', 'unknown-refusal'] as const)(
+    'no token is said to be in use before the first one is granted (%s)',
+    async (behaviour) => {
+      const env = { MANAGEMENT_TOKEN, CACHE_SNAPSHOT_FILE: join(folder, 'snapshot') };
+      await stopAtOnce(await startLoadedRig({ env }));
+      rig = await startRig({
+        env,
+        envFor: clientCredentialsEnv,
+        before: (emulator) => emulator.behaveToken(behaviour),
+      });
+      const { body } = await refresh().expect(502);
+      expect(body.detail).toMatch(/^the token endpoint .*; there is no valid token\. /);
+      expect(rig.log() + (await get('/'))).not.toContain('stays in use');
+    },
+  );
 
   test.each(['server-error', 'not-found', 'rate-limited', 'reset'] as const)(
     'a failure of the token endpoint that says nothing of the client secret (%s) is none of its file',
@@ -378,7 +410,7 @@ describe('the runbook: write, refresh, 200, revoke', () => {
       const { body } = await refresh().expect(502);
       expect(body).toMatchObject({
         code: 'secrets_not_renewed',
-        detail: expect.stringContaining('; the token in use stays'),
+        detail: expect.stringContaining('; the current token stays in use'),
       });
       expect(body.secretFiles).toEqual({});
       expect(await health()).toMatchObject({
