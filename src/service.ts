@@ -34,9 +34,12 @@ export const createService = (config: Config, options: ServiceOptions) => {
   const { addSecret, redact, findEcho } = redaction;
   for (const [variable, secret] of secretsOf(config)) addSecret(variable, secret);
   let drain: DrainTimes | undefined;
+  let isCoreStopped = false;
   // `telemetry` is assigned below: nothing may be emitted while the core is created.
   const emit = (event: ServiceEvent): void => {
-    if (!drain || !isEndedByStop(event)) telemetry.emit(event);
+    // Stopping the core ends the operations of Redis, which is not a failure of Redis.
+    if (isCoreStopped && event.type === 'store-failed' && event.store === 'CACHE_REDIS_URL') return;
+    telemetry.emit(event);
   };
 
   const own = { clock, random, version, addSecret, findEcho, emit };
@@ -78,6 +81,12 @@ export const createService = (config: Config, options: ServiceOptions) => {
     drain: () => drain,
   });
 
+  const stopCore = async (): Promise<void> => {
+    isCoreStopped = true;
+    secrets.stop();
+    await core.stop();
+  };
+
   return {
     list,
     /**
@@ -90,7 +99,11 @@ export const createService = (config: Config, options: ServiceOptions) => {
       assertNotStopped(drain);
       const restoredFrom = await core.restore();
       assertNotStopped(drain);
-      await requireSecrets(core, unusableFiles);
+      // With a list to serve, the service starts: the files can be corrected while it runs.
+      if (unusableFiles.length > 0 && !list.served()) {
+        await stopCore();
+        throw toConfigError(unusableFiles);
+      }
       // First, with all that it loads: clients of the public port can take all file descriptors.
       const { listen } = config.management;
       const managementUrl = listen && (await managementServer.listen(listen));
@@ -117,12 +130,11 @@ export const createService = (config: Config, options: ServiceOptions) => {
      * while /readyz says no.
      */
     stop: async ({ noticeMs }: { readonly noticeMs: number }): Promise<void> => {
-      secrets.stop();
       logger.info({ noticeMs: Math.round(noticeMs), graceMs: config.shutdownGraceMs }, 'draining');
       const nowMs = clock.wallMs();
       drain = { acceptsUntilMs: nowMs + noticeMs, endsByMs: nowMs + config.shutdownGraceMs };
       await publicServer.drain({ noticeMs, graceMs: config.shutdownGraceMs });
-      await core.stop();
+      await stopCore();
       // The management port closes last: operators may watch the drain, and a refresh that waits
       // gets its response in this turn of the event loop.
       await clock.turn();
@@ -133,30 +145,14 @@ export const createService = (config: Config, options: ServiceOptions) => {
   };
 };
 
-/**
- * With a list to serve, the service starts: the file can be corrected while it runs.
- * @throws {ConfigError} without a list, when a secret file is not usable
- */
-const requireSecrets = async (
-  core: Core,
-  unusableFiles: Awaited<ReturnType<Core['secrets']['check']>>,
-): Promise<void> => {
-  if (unusableFiles.length === 0 || core.list.served()) return;
-  await core.stop();
-  throw new ConfigError(
-    unusableFiles.map(({ variable, problem }) => ({ variables: [variable], text: problem })),
-  );
-};
+const toConfigError = (files: ReturnType<Core['secrets']['unusable']>): ConfigError =>
+  new ConfigError(files.map(({ variable, problem }) => ({ variables: [variable], text: problem })));
 
 /** The configuration in the line `listening`. */
 const configurationFacts = ({ provider, banks }: Config) => ({
   environment: provider.environment,
   fields: banks.fields?.map(({ name }) => name).join(',') ?? 'all',
 });
-
-/** A stop ends operations of Redis, which is not a failure of Redis. */
-const isEndedByStop = (event: ServiceEvent): boolean =>
-  event.type === 'store-failed' && event.store === 'CACHE_REDIS_URL';
 
 const assertNotStopped = (drain: DrainTimes | undefined): void => {
   if (drain) throw new Error('The service was stopped while it started.');

@@ -1,4 +1,5 @@
 import { expect, test } from '@jest/globals';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import supertest from 'supertest';
@@ -6,11 +7,12 @@ import { parseConfig } from '../src/config/config.ts';
 import { createService } from '../src/service.ts';
 import { listenOn } from './helpers/free-port.ts';
 import { createManualClock } from './helpers/manual-clock.ts';
+import { describeWithRedis, redisOfTest } from './helpers/redis-server.ts';
 import { clientCredentialsEnv, startLoadedRig, startRig, stopAtOnce } from './helpers/rig.ts';
 import { SANDBOX } from './helpers/sandbox.ts';
 import { temporaryFolder } from './helpers/temporary-folder.ts';
 import { connectionsOf } from './helpers/server-sockets.ts';
-import { eventually } from './helpers/wait-until.ts';
+import { eventually, waitUntil } from './helpers/wait-until.ts';
 
 // What belongs to no single part of the service: a defect in one, and the end of all.
 
@@ -51,6 +53,50 @@ test('while draining, every response says that its connection ends', async () =>
   rig.clock.advance(3_000);
   await stopped;
   expect(rig.clock.waits()).toEqual([]);
+});
+
+describeWithRedis('while requests are still answered before the end', () => {
+  test('failures of Redis, the snapshot and a secret file are reported', async () => {
+    const redis = await redisOfTest();
+    const folder = temporaryFolder();
+    const token = join(folder, 'token');
+    writeFileSync(token, 'emulator-access-token');
+    const snapshots = join(folder, 'snapshots');
+    mkdirSync(snapshots);
+    const rig = await startLoadedRig({
+      env: {
+        CACHE_REDIS_URL: redis.url,
+        CACHE_SNAPSHOT_FILE: join(snapshots, 'list'),
+        PROVIDER_ACCESS_TOKEN: '',
+        PROVIDER_ACCESS_TOKEN_FILE: token,
+        SHUTDOWN_GRACE: '10m',
+      },
+    });
+    const stopped = rig.service.stop({ noticeMs: 300_000 });
+    await redis.kill();
+    rmSync(snapshots, { recursive: true });
+    rmSync(token);
+    const health = async () => (await supertest(rig.url).get('/healthz').expect(200)).body;
+    await waitUntil(
+      'all of them to be reported',
+      async () => {
+        rig.clock.advance(500);
+        await rig.service.list.refresh();
+        return health();
+      },
+      ({ stores, secretFiles }) =>
+        !stores.CACHE_REDIS_URL.works &&
+        !stores.CACHE_SNAPSHOT_FILE.works &&
+        !secretFiles.PROVIDER_ACCESS_TOKEN_FILE.usable,
+    );
+    const told = rig.messages();
+    for (const name of ['CACHE_REDIS_URL', 'CACHE_SNAPSHOT_FILE', 'PROVIDER_ACCESS_TOKEN_FILE'])
+      expect(told.filter((message) => message.startsWith(`${name}: `)).length).toBeGreaterThan(0);
+    rig.clock.advance(300_000);
+    await stopped;
+    // The stop itself is no failure.
+    expect(rig.messages().slice(told.length)).toEqual(['stopped']);
+  });
 });
 
 test('operators who wait for a load, or behind one, are told of a stop, which is no failure', async () => {

@@ -64,7 +64,14 @@ export interface WatchedFilesOptions extends FileStatesOptions {
 
 export const createWatchedFiles = (options: WatchedFilesOptions) => {
   const { clock, ioClock } = options;
-  const states = createFileStates(options);
+  let isStopped = false;
+  const states = createFileStates({
+    clock,
+    // A file may be being read when the service stops.
+    onEvent: (event) => {
+      if (!isStopped) options.onEvent(event);
+    },
+  });
   const groups: {
     readonly variables: readonly string[];
     readonly reread: () => Promise<void>;
@@ -143,7 +150,9 @@ export const createWatchedFiles = (options: WatchedFilesOptions) => {
       isWatching = groups.length > 0;
       watch();
     },
+    /** Ends this, and reports nothing any more. */
     stop: (): void => {
+      isStopped = true;
       isWatching = false;
       cancelNext();
     },
