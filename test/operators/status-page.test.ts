@@ -4,12 +4,14 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import supertest from 'supertest';
 import type { Behaviour } from '../../emulator/behaviours.ts';
+import { wall } from '../../src/clock.ts';
 import type { EnvironmentVariables } from '../../src/config/reader.ts';
 import { formatDuration } from '../../src/operators/status-page/format.ts';
 import { html as toHtml } from '../../src/operators/status-page/html.ts';
 import { createAuthority } from '../helpers/authority.ts';
 import { makeBanks } from '../helpers/banks.ts';
 import { BANKS, UNUSABLE, emulate } from '../helpers/emulate.ts';
+import { createManualClock } from '../helpers/manual-clock.ts';
 import { sendRaw } from '../helpers/raw-http.ts';
 import { nextLoad, startLoadedRig, startRig, type Rig, type RigOptions } from '../helpers/rig.ts';
 import { PRODUCTION } from '../helpers/sandbox.ts';
@@ -346,6 +348,23 @@ test('an unusable secret file is told beside what users get, and never hides it'
     expect(text).toContain(told);
     expect(await html()).toContain(`data-severity="${severity}"`);
   }
+});
+
+test('after the clock was set back, an unusable secret file is not told of a time to come', async () => {
+  const clock = createManualClock();
+  let behindMs = 0;
+  const file = join(temporaryFolder(), 'token');
+  writeFileSync(file, TOKEN);
+  rig = await startLoadedRig({
+    clock: { ...clock, wallMs: () => wall(clock.wallMs() - behindMs) },
+    env: { PROVIDER_ACCESS_TOKEN: '', PROVIDER_ACCESS_TOKEN_FILE: file },
+  });
+  writeFileSync(file, '');
+  expect(await rig.service.list.refresh()).toBeUndefined();
+  behindMs = 600_000;
+  expect(await page()).toContain(
+    'The file of PROVIDER_ACCESS_TOKEN_FILE cannot be used. Since 00:06:40 (0 s): ',
+  );
 });
 
 describe('a file that keeps the request from being made', () => {

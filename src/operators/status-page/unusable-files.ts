@@ -1,3 +1,4 @@
+import { notAfter } from '../../clock.ts';
 import { unusableOf, type SecretFileState } from '../../secrets/file-states.ts';
 import { formatCount, formatDuration, formatTime } from './format.ts';
 
@@ -9,11 +10,14 @@ export const describeUnusableFiles = (secretFiles: readonly SecretFileState[], n
   return {
     /** Where nothing else is wrong. */
     headline: `Users get the current list, but ${count} cannot be used.`,
-    problems: files.map(({ variable, sinceMs, problem, consequence }) => ({
-      summary: `The file of ${variable} cannot be used.`,
-      history: `Since ${formatTime(sinceMs, nowMs)} (${formatDuration(nowMs - sinceMs)}): ${consequence}.`,
-      details: `it ${problem}`,
-    })),
+    problems: files.map(({ variable, problem, consequence, ...file }) => {
+      const sinceMs = notAfter(nowMs, file.sinceMs);
+      return {
+        summary: `The file of ${variable} cannot be used.`,
+        history: `Since ${formatTime(sinceMs, nowMs)} (${formatDuration(nowMs - sinceMs)}): ${consequence}.`,
+        details: `it ${problem}`,
+      };
+    }),
     action:
       'Correct the secret files under “What is wrong”. They are read again twice a second; then POST /refresh shows whether the provider accepts what they hold.',
   };
