@@ -11,6 +11,7 @@ import { secretCheckIn, type Config } from './config/config.ts';
 import { passwordsIn } from './config/values.ts';
 import { createProvider, type ProviderOptions } from './provider/provider.ts';
 import { createSecretFiles, type SecretFiles } from './secrets/secret-files.ts';
+import { createSecretsRenewal } from './secrets/secrets-renewal.ts';
 import { createEnvelope, provenanceId } from './sharing/envelope.ts';
 import { createStoreReport, type StoreName } from './sharing/store-report.ts';
 import type { RedisConnectionOptions } from './sharing/redis-connection.ts';
@@ -120,13 +121,10 @@ export const createCore = (config: Config, options: CoreOptions) => {
     secrets,
     /** The configured stores. */
     stores: storeNames(config),
-    /** The variable for an operator to check when the provider rejects the token. */
-    tokenVariable: provider.tokenVariable,
-    confirmedToken: provider.confirmedToken,
-    renewSecrets: createSecretsRenewal({
+    secretsRenewal: createSecretsRenewal({
       secrets,
-      renewToken: provider.renewToken,
-      renewConnection:
+      token: provider.token,
+      reconnect:
         config.cache.redisUrl && 'path' in config.cache.redisUrl
           ? redisFleet?.renewConnection
           : undefined,
@@ -147,42 +145,6 @@ export const createCore = (config: Config, options: CoreOptions) => {
     },
   };
 };
-
-interface RenewableSecrets {
-  readonly secrets: SecretFiles;
-  /** Gives why no new token was granted, and what becomes of the current one. */
-  readonly renewToken: () => Promise<string | undefined>;
-  /** Connects to Redis with the address in its file; undefined where no file has it. */
-  readonly renewConnection: (() => Promise<string | undefined>) | undefined;
-}
-
-/**
- * Reads all secret files again, requests a new token where tokens are granted, and connects to
- * Redis anew where a file has its address; what is in use stays if that fails. The next load uses
- * what was read.
- * @returns what is wrong, a sentence each, and the files that were verified, if the next load
- *   succeeds
- */
-const createSecretsRenewal =
-  ({ secrets, renewToken, renewConnection }: RenewableSecrets) =>
-  async () => {
-    await secrets.check();
-    const redisProblem = await renewConnection?.();
-    const tokenProblem = await renewToken();
-    const unusable = secrets.unusable();
-    const isKnown = (variable: string): boolean =>
-      unusable.some((file) => file.variable === variable);
-    const problems = unusable.map(
-      ({ variable, problem, consequence }) => `${variable} ${problem}; ${consequence}`,
-    );
-    if (redisProblem && !isKnown('CACHE_REDIS_URL_FILE'))
-      problems.push(`CACHE_REDIS_URL_FILE was not verified: Redis ${redisProblem}`);
-    if (tokenProblem && !isKnown('PROVIDER_CLIENT_SECRET_FILE')) problems.push(tokenProblem);
-    const isVerified = (variable: string): boolean =>
-      !(redisProblem && variable === 'CACHE_REDIS_URL_FILE') &&
-      !(tokenProblem && variable.startsWith('PROVIDER_'));
-    return { problems, verified: secrets.inUse().filter(({ variable }) => isVerified(variable)) };
-  };
 
 const storeNames = ({ cache }: Config): readonly StoreName[] => [
   ...(cache.snapshotFile === undefined ? [] : (['CACHE_SNAPSHOT_FILE'] as const)),

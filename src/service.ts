@@ -73,7 +73,7 @@ export const createService = (config: Config, options: ServiceOptions) => {
   const { token } = config.management;
   const managementServer = createManagementServer(config, {
     ...shared,
-    core,
+    secretsRenewal: core.secretsRenewal,
     metrics,
     history,
     uptimeMs,
@@ -116,7 +116,7 @@ export const createService = (config: Config, options: ServiceOptions) => {
           managementUrl,
           ...configurationFacts(config),
           version,
-          token: core.tokenVariable,
+          token: core.secretsRenewal.token.variable,
           restoredFrom: restoredFrom ?? 'none',
         },
         'listening',

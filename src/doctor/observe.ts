@@ -86,7 +86,8 @@ export const observeLoad = async (config: Config, { addSecret, findEcho }: Redac
     .waitUntilServed()
     .catch((error: unknown) => LoadError.from(error));
   await core.stop();
-  return { contacts, response, endedAfterMs, outcome, tokenVariable: core.tokenVariable };
+  const tokenVariable = core.secretsRenewal.token.variable;
+  return { contacts, response, endedAfterMs, outcome, tokenVariable };
 };
 
 /**

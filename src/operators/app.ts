@@ -17,6 +17,7 @@ import { JSON_TYPE, sendUncached } from '../http/headers.ts';
 import { sendProblem } from '../http/problems.ts';
 import { createRequestLog } from '../http/request-log.ts';
 import type { Redaction } from '../secrets/redaction.ts';
+import type { SecretsRenewal } from '../secrets/secrets-renewal.ts';
 import type { SecretFileInUse } from '../secrets/watched-files.ts';
 import type { ManagementRefusedEvent } from '../telemetry/events.ts';
 import type { Minute } from '../telemetry/history.ts';
@@ -41,7 +42,7 @@ export interface ManagementServerOptions extends HealthOptions {
   readonly emit: (event: ManagementRefusedEvent) => void;
   /** Gives the management token; undefined: there is none, and nobody is authorised. */
   readonly readToken: (() => Promise<string>) | undefined;
-  readonly core: CoreSecrets;
+  readonly secretsRenewal: SecretsRenewal;
   /** When the drain under way ends; undefined: there is none. */
   readonly drain: () => DrainTimes | undefined;
 }
@@ -138,7 +139,7 @@ const file = (name: string, type: string): RequestHandler => {
  * while Redis cannot be reached: the other replicas get the list once it can.
  */
 const createRefresh =
-  ({ list, core, redact }: ManagementServerOptions): RequestHandler =>
+  ({ list, secretsRenewal, redact }: ManagementServerOptions): RequestHandler =>
   async (req, res) => {
     // A longer one names something else, and takes time to read.
     const isShort = req.url.length <= MAX_REFRESH_TARGET;
@@ -149,8 +150,9 @@ const createRefresh =
       });
       return;
     }
-    const confirmedBefore = core.confirmedToken();
-    const { problems, verified } = await core.renewSecrets();
+    const { token } = secretsRenewal;
+    const confirmedBefore = token.confirmed();
+    const { problems, verified } = await secretsRenewal.renew();
     const before = list.status().cached?.representations;
     const failure = await list.refresh(overrides, res.get('X-Request-Id'));
     if (failure === STOPPING) {
@@ -171,7 +173,7 @@ const createRefresh =
       return;
     }
     const { cached, isShared } = list.status();
-    const confirmed = core.confirmedToken();
+    const confirmed = token.confirmed();
     const response = {
       outcome: cached?.representations === before ? 'unchanged' : 'changed',
       count: cached?.count,
@@ -179,7 +181,7 @@ const createRefresh =
       // Undefined, and so left out, where there is no Redis to share it through.
       shared: isShared,
       token: {
-        from: core.tokenVariable,
+        from: token.variable,
         isNew: confirmed !== confirmedBefore,
         acceptedSince: confirmed ? toIso(confirmed.sinceMs) : null,
       },
@@ -190,25 +192,6 @@ const createRefresh =
 
 /** In characters; the longest that means something has 31. */
 const MAX_REFRESH_TARGET = 200;
-
-/** What `POST /refresh` needs of the core. */
-interface CoreSecrets {
-  /** The variable for an operator to check when the provider rejects the token. */
-  readonly tokenVariable: string;
-  /**
-   * Since when, in wall-clock milliseconds, the provider has accepted the token in use; another
-   * object for each token.
-   */
-  readonly confirmedToken: () => { readonly sinceMs: number } | undefined;
-  /**
-   * Renews what can be renewed. @returns what is wrong, and the files that are verified if the list
-   * is renewed
-   */
-  readonly renewSecrets: () => Promise<{
-    readonly problems: readonly string[];
-    readonly verified: readonly SecretFileInUse[];
-  }>;
-}
 
 /** Each variable, with the time since which the content of its file is in use. */
 const toMembers = (files: readonly SecretFileInUse[]) =>

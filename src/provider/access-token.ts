@@ -1,6 +1,7 @@
 import { LoadError } from '../banks/load-error.ts';
 import type { TokenSource } from '../config/provider.ts';
 import type { SecretSource } from '../secrets/secret-files.ts';
+import type { ProviderToken } from '../secrets/secrets-renewal.ts';
 import type { ProviderResponse } from './provider-response.ts';
 import { createClientCredentials } from './client-credentials.ts';
 import { orLoadError } from './or-load-error.ts';
@@ -9,9 +10,7 @@ import type { TokenOptions } from './token-endpoint.ts';
 // Where the access token comes from, and what happens when the provider rejects it. A token is
 // given to the one request that needs it and to nothing else.
 
-export interface AccessToken {
-  /** The variable for an operator to check when the token is rejected. */
-  readonly variable: string;
+export interface AccessToken extends Pick<ProviderToken, 'variable' | 'renew'> {
   /** The token to use now. @throws {LoadError} when there is none */
   current(): Promise<string>;
   /**
@@ -20,11 +19,6 @@ export interface AccessToken {
    * @throws {LoadError} when the attempt to get one failed
    */
   newerThan(rejected: string): Promise<string | undefined>;
-  /**
-   * Requests a new token, if tokens are granted. @returns why that failed, and what becomes of the
-   * current token; undefined if it succeeded
-   */
-  renew(): Promise<string | undefined>;
   /** What is wrong with the file of the token, which is then the last usable one. */
   problem(): string | undefined;
 }

@@ -3,6 +3,7 @@ import type { Load } from '../banks/loading/renewal-options.ts';
 import { STOPPING } from '../banks/load-error.ts';
 import type { Config } from '../config/config.ts';
 import type { SecretFiles } from '../secrets/secret-files.ts';
+import type { ConfirmedToken, ProviderToken } from '../secrets/secrets-renewal.ts';
 import { createTlsContextSource } from '../secrets/tls-files.ts';
 import { createAccessToken, withToken } from './access-token.ts';
 import { readResponse, type ProviderResponse } from './provider-response.ts';
@@ -11,12 +12,6 @@ import { processBanksResponse } from './contract.ts';
 import { MAX_GRANT_BYTES, type TokenEvent, type TokenOptions } from './token-endpoint.ts';
 
 // The provider as the other modules see it: a function that loads a list.
-
-/** A token with which the provider has answered 200. */
-interface ConfirmedToken {
-  /** Of the first such response, in wall-clock milliseconds. */
-  readonly sinceMs: number;
-}
 
 /** A request to the provider has ended; `response` is undefined where there was no complete one. */
 export interface ProviderEvent {
@@ -106,13 +101,18 @@ export const createProvider = (
   };
 
   /** The token of the last response with status 200. */
-  let confirmed: { readonly token: string; readonly shown: ConfirmedToken } | undefined;
+  let confirmed: { readonly text: string; readonly token: ConfirmedToken } | undefined;
+  const token: ProviderToken = {
+    variable: accessToken.variable,
+    confirmed: () => confirmed?.token,
+    renew: accessToken.renew,
+  };
 
   const load: Load = async (signal) => {
-    const response = await withToken(accessToken, async (token) => {
-      const received = await requestBanks(token, signal);
-      const isNew = received.status === 200 && token !== confirmed?.token;
-      if (isNew) confirmed = { token, shown: { sinceMs: clock.wallMs() } };
+    const response = await withToken(accessToken, async (text) => {
+      const received = await requestBanks(text, signal);
+      const isNew = received.status === 200 && text !== confirmed?.text;
+      if (isNew) confirmed = { text, token: { sinceMs: clock.wallMs() } };
       return received;
     });
     const contract = { ...banks, maxBytes: maxBodyBytes, findEcho: options.findEcho };
@@ -120,18 +120,7 @@ export const createProvider = (
   };
   return {
     load,
-    /** The variable for an operator to check when the token is rejected. */
-    tokenVariable: accessToken.variable,
-    /**
-     * Requests a new token, if tokens are granted. @returns why that failed, and what becomes of
-     * the current token; undefined if it succeeded
-     */
-    renewToken: (): Promise<string | undefined> => accessToken.renew(),
-    /**
-     * The token in use, another object for each token; undefined: the provider has accepted
-     * none.
-     */
-    confirmedToken: (): ConfirmedToken | undefined => confirmed?.shown,
+    token,
     /** Ends a request for a token, and emits no more events. A load ends by its own signal. */
     close: (): void => closing.abort(STOPPING),
   };
