@@ -43,7 +43,7 @@ export interface CoreOptions {
   readonly emit: (event: ServiceEvent) => void;
   // What stands for DNS, the provider, Redis, disk and compression; the real ones unless given.
   readonly lookup?: ProviderOptions['lookup'];
-  readonly connect?: ProviderOptions['connect'];
+  readonly createConnections?: ProviderOptions['createConnections'];
   readonly loadRedisClient?: RedisConnectionOptions['loadClient'];
   readonly files?: Files | undefined;
   readonly compressors?: Compressors | undefined;

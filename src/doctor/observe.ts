@@ -73,7 +73,7 @@ export const observeLoad = async (config: Config, { addSecret, findEcho }: Redac
       random: Math.random,
       addSecret,
       findEcho,
-      connect: (options) => createWatchedConnections(options, contacts, elapsedMs),
+      createConnections: (options) => createWatchedConnections(options, contacts, elapsedMs),
       emit: (event) => {
         if (event.type !== 'provider-called') return;
         // If a repeated request breaks off there is no response, whatever the first one was.

@@ -1,11 +1,8 @@
 import { LoadError } from '../banks/load-error.ts';
-import type { TokenSource } from '../config/provider.ts';
-import type { SecretSource } from '../secrets/secret-files.ts';
+import type { SecretFiles, SecretSource } from '../secrets/secret-files.ts';
 import type { ProviderToken } from '../secrets/secrets-renewal.ts';
 import type { ProviderResponse } from './provider-response.ts';
-import { createClientCredentials } from './client-credentials.ts';
 import { orLoadError } from './or-load-error.ts';
-import type { TokenOptions } from './token-endpoint.ts';
 
 // Where the access token comes from, and what happens when the provider rejects it. A token is
 // given to the one request that needs it and to nothing else.
@@ -22,11 +19,6 @@ export interface AccessToken extends Pick<ProviderToken, 'variable' | 'renew'> {
   /** What is wrong with the file of the token, which is then the last usable one. */
   problem(): string | undefined;
 }
-
-export const createAccessToken = (source: TokenSource, options: TokenOptions): AccessToken =>
-  source.kind === 'given'
-    ? createGivenToken(source.token, options)
-    : createClientCredentials(source, options);
 
 /**
  * Runs `request` with a token. A 401 gets one newer token and one retry, never more: a provider
@@ -60,7 +52,11 @@ const describeSource = (accessToken: AccessToken): string => {
     : `${variable}: it ${text}; until then the last usable token is sent`;
 };
 
-const createGivenToken = (source: SecretSource, { secrets }: TokenOptions): AccessToken => {
+/** A token that an operator has put into a variable or a file. */
+export const createGivenToken = (
+  source: SecretSource,
+  secrets: Pick<SecretFiles, 'reader' | 'states'>,
+): AccessToken => {
   const variable = 'reveal' in source ? 'PROVIDER_ACCESS_TOKEN' : 'PROVIDER_ACCESS_TOKEN_FILE';
   const current = orLoadError('no_token', secrets.reader('PROVIDER_ACCESS_TOKEN', source));
   return {

@@ -1,6 +1,7 @@
 import { LoadError } from '../banks/load-error.ts';
 import { boundedRetryAfterMs, longestWaitMs, retryDelayMs } from '../banks/loading/schedule.ts';
 import type { ClientCredentials } from '../config/provider.ts';
+import type { AccessToken } from './access-token.ts';
 import { createTokenRequest, type TokenOptions } from './token-endpoint.ts';
 
 // The token that the token endpoint granted: kept, and renewed ahead of its expiry by one request
@@ -21,7 +22,10 @@ interface GrantedToken {
  * Renewals start at a use, not by a timer: a token that nobody needs costs the provider nothing.
  * Ahead of the expiry nobody waits for one; only without a valid token do users share the wait.
  */
-export const createClientCredentials = (source: ClientCredentials, options: TokenOptions) => {
+export const createClientCredentials = (
+  source: ClientCredentials,
+  options: TokenOptions,
+): AccessToken => {
   const { clock, random, onEvent, closing, secrets } = options;
   const variable = 'PROVIDER_TOKEN_URL';
   const requestToken = createTokenRequest(source, options);

@@ -5,9 +5,14 @@ import type { Config } from '../config/config.ts';
 import type { SecretFiles } from '../secrets/secret-files.ts';
 import type { ConfirmedToken, ProviderToken } from '../secrets/secrets-renewal.ts';
 import { createTlsContextSource } from '../secrets/tls-files.ts';
-import { createAccessToken, withToken } from './access-token.ts';
+import { createGivenToken, withToken } from './access-token.ts';
+import { createClientCredentials } from './client-credentials.ts';
 import { readResponse, type ProviderResponse } from './provider-response.ts';
-import { createConnections, type Connections, type ConnectionsOptions } from './connections.ts';
+import {
+  createConnections as createRealConnections,
+  type Connections,
+  type ConnectionsOptions,
+} from './connections.ts';
 import { processBanksResponse } from './contract.ts';
 import { MAX_GRANT_BYTES, type TokenEvent, type TokenOptions } from './token-endpoint.ts';
 
@@ -31,8 +36,8 @@ export interface ProviderOptions extends Pick<TokenOptions, 'clock' | 'random'> 
   readonly onEvent: (event: TokenEvent | ProviderEvent) => void;
   /** Resolves host names; Node's own unless given. */
   readonly lookup?: LookupFunction | undefined;
-  /** Makes the connections to the provider and to the token endpoint; real ones unless given. */
-  readonly connect?: ((options: ConnectionsOptions) => Connections) | undefined;
+  /** Creates the connections to the provider and to the token endpoint; by default real ones. */
+  readonly createConnections?: ((options: ConnectionsOptions) => Connections) | undefined;
 }
 
 export const createProvider = (
@@ -40,32 +45,38 @@ export const createProvider = (
   options: ProviderOptions,
 ) => {
   const { clock, random, version, lookup, secrets, onEvent } = options;
-  const { connect = createConnections } = options;
+  const { createConnections = createRealConnections } = options;
   const { token: source, environment, timeoutMs, maxBodyBytes, baseUrl, proxies } = provider;
   // Firewalls in front of APIs refuse requests without one.
   const userAgent = `banks-bff/${version}`;
   const tls = createTlsContextSource(provider.tls, { secrets, clock });
-  const shared = { tls, proxies, userAgent, timeoutMs, clock, lookup };
-  const connections = connect({ ...shared, peer: 'the provider', url: baseUrl, maxBodyBytes });
-  const tokenConnections = connect({
-    ...shared,
-    peer: 'the token endpoint',
-    maxBodyBytes: MAX_GRANT_BYTES,
-    // No other source of a token makes a request.
-    url: source.kind === 'client-credentials' ? source.endpoint.url : baseUrl,
+  const common = { tls, proxies, userAgent, timeoutMs, clock, lookup };
+  const connections = createConnections({
+    ...common,
+    peer: 'the provider',
+    url: baseUrl,
+    maxBodyBytes,
   });
   const closing = new AbortController();
-  const accessToken = createAccessToken(source, {
-    closing: closing.signal,
-    environment,
-    timeoutMs,
-    userAgent,
-    connections: tokenConnections,
-    clock,
-    random,
-    secrets,
-    onEvent,
-  });
+  const accessToken =
+    source.kind === 'given'
+      ? createGivenToken(source.token, secrets)
+      : createClientCredentials(source, {
+          connections: createConnections({
+            ...common,
+            peer: 'the token endpoint',
+            url: source.endpoint.url,
+            maxBodyBytes: MAX_GRANT_BYTES,
+          }),
+          closing: closing.signal,
+          environment,
+          timeoutMs,
+          userAgent,
+          clock,
+          random,
+          secrets,
+          onEvent,
+        });
 
   /**
    * `GET {base_url}/api/v1/banks`. The token goes to the configured address and nowhere else:

@@ -26,7 +26,6 @@ export type TokenEvent =
       readonly consequence: string;
     };
 
-/** What the ways to a token share. */
 export interface TokenOptions {
   readonly connections: Connections;
   readonly userAgent: string;
@@ -38,11 +37,8 @@ export interface TokenOptions {
   readonly random: () => number;
   /** Aborts when the service stops: no request is made, and no event emitted after that. */
   readonly closing: AbortSignal;
-  /** The client secret, or the access token, may be in a file. */
-  readonly secrets: Pick<
-    SecretFiles,
-    'reader' | 'states' | 'noteUse' | 'noteConsequence' | 'addSecret'
-  >;
+  /** The client secret may be in a file. */
+  readonly secrets: Pick<SecretFiles, 'reader' | 'noteUse' | 'noteConsequence' | 'addSecret'>;
   readonly onEvent: (event: TokenEvent) => void;
 }
 

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { createServer, type RequestListener, type Server } from 'node:http';
-import { createAccessToken, type AccessToken } from '../../src/provider/access-token.ts';
+import type { AccessToken } from '../../src/provider/access-token.ts';
+import { createClientCredentials } from '../../src/provider/client-credentials.ts';
 import { createConnections } from '../../src/provider/connections.ts';
 import { createTlsContextSource } from '../../src/secrets/tls-files.ts';
 import { listenOn } from '../helpers/free-port.ts';
@@ -70,7 +71,7 @@ const createToken = (): AccessToken => {
     format: 'form',
     auth: 'basic',
   } as const;
-  return createAccessToken(source, {
+  return createClientCredentials(source, {
     environment: 'sandbox',
     closing: new AbortController().signal,
     timeoutMs,

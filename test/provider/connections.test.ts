@@ -279,7 +279,7 @@ const createLoads = (env: Record<string, string>, isLate = true) => {
     secrets: createTestSecrets(clock),
     random: () => 0.5,
     onEvent: ({ type }) => void events.push(type),
-    connect: watched,
+    createConnections: watched,
   });
   return { provider, events, giveUp, load: () => provider.load(deadline.signal) };
 };
