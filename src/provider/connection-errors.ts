@@ -57,8 +57,8 @@ export const toProxyError = (error: unknown, variable: ProxyVariable): LoadError
   return new LoadError('proxy_unreachable', `${text}${codeNote(error)}`);
 };
 
-/** The proxy's response that it opens no tunnel. */
-export const toRefusal = (status: number, variable: ProxyVariable): LoadError => {
+/** The error for a proxy that responds with `status` and opens no tunnel. */
+export const toRejection = (status: number, variable: ProxyVariable): LoadError => {
   const proxy = `the proxy in ${variable}`;
   if (status < 200)
     return new LoadError('proxy_unreachable', `the response of ${proxy} ${UNREADABLE} (${status})`);
