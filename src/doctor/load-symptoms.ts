@@ -93,7 +93,7 @@ export const LOAD_SYMPTOMS = {
     {
       symptoms: ['client certificate refused'],
       likely:
-        'the server does not accept the client certificate: from another authority, not registered, revoked, or expired for its clock',
+        'the server does not accept the client certificate: from another authority, not registered, revoked, or expired by its clock',
       next: 'check that PROVIDER_TLS_CERT_FILE has the current certificate for this environment, with its intermediate ones; ask the provider',
     },
     {

@@ -42,7 +42,7 @@ export const REDIS_SYMPTOMS = [
   {
     symptoms: ['LOADING', 'MASTERDOWN', 'CLUSTERDOWN', 'TRYAGAIN'],
     likely: 'Redis is starting or failing over',
-    next: 'run this again in a moment; if it stays so, ask the people who run Redis',
+    next: 'run this again in a moment; if that does not change, ask the people who run Redis',
   },
   {
     symptoms: ['certificate out of date'],

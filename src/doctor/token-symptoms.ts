@@ -46,12 +46,12 @@ export const TOKEN_SYMPTOMS = [
   {
     symptoms: ['invalid_request'],
     likely: ({ tried }) =>
-      `the token endpoint misses something in the request: a scope, or a parameter of its own${tried}`,
+      `something is missing in the request to the token endpoint: a scope, or a parameter of its own${tried}`,
     next: 'ask the provider what the request must have, and set PROVIDER_TOKEN_SCOPE and PROVIDER_TOKEN_FORMAT accordingly',
   },
   {
     symptoms: ['token 415'],
-    likely: ({ tried }) => `the token endpoint wants another format than a form and JSON${tried}`,
+    likely: ({ tried }) => `the token endpoint wants a format other than form and JSON${tried}`,
     next: 'ask the provider which format, and check PROVIDER_TOKEN_URL',
   },
   {

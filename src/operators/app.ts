@@ -146,7 +146,7 @@ const createRefresh =
     const overrides = isShort ? toOverrides(req.query['accept']) : undefined;
     if (!overrides) {
       sendProblem(res, 'bad_request', {
-        detail: `accept can be ${OVERRIDABLE.join(' or ')}, or both with a comma between them.`,
+        detail: `accept can be ${OVERRIDABLE.join(' or ')}, or both, separated by a comma.`,
       });
       return;
     }

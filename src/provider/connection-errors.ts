@@ -45,7 +45,7 @@ export const toConnectionError = (
 export const endedEarly = (peer: Peer, proxy: ProxyVariable | undefined): LoadError =>
   new LoadError(
     'unreachable',
-    `the connection to ${peer}${proxy ? ` through the proxy in ${proxy}` : ''} ended before the request was sent, or brought something that is not HTTP`,
+    `the connection to ${peer}${proxy ? ` through the proxy in ${proxy}` : ''} was closed before the request was sent, or received something other than HTTP`,
   );
 
 /** `error` as the reason for having no response from the proxy. */
@@ -64,7 +64,7 @@ export const toRejection = (status: number, variable: ProxyVariable): LoadError 
     return new LoadError('proxy_unreachable', `the response of ${proxy} ${UNREADABLE} (${status})`);
   // With a server error the proxy reports on the way behind it: it tried, and found nobody there.
   if (status >= 500)
-    return new LoadError('unreachable', `${proxy} cannot connect any further (${status})`, {
+    return new LoadError('unreachable', `${proxy} could not reach the host (${status})`, {
       reasonCode: 'PROXY_CANNOT_CONNECT',
     });
   // Proxies that are not sure about their own name for it answer 401.
@@ -78,7 +78,7 @@ export const toRejection = (status: number, variable: ProxyVariable): LoadError 
 /** Node's own limit, which undici takes over. */
 const HEADERS_OVERFLOW = 'UND_ERR_HEADERS_OVERFLOW';
 
-const UNREADABLE = 'is not HTTP, or has two lengths, or is an unexpected interim one (1xx)';
+const UNREADABLE = 'is malformed: not HTTP, conflicting lengths, or an unexpected 1xx status';
 
 /**
  * Whether there was a response that undici cannot read. Some of these errors have no code, and 100

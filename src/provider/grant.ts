@@ -41,14 +41,14 @@ export const readGrant = (body: string, status: number, rule: SecretRule): Grant
     throw (
       refusalIn(value, status) ??
       unusable(
-        `its response (${status}) has no access_token that is a text${describeMembers(value)}`,
+        `its response (${status}) has no access_token that is a string${describeMembers(value)}`,
       )
     );
   const problem = secretProblem(token, rule);
-  if (problem !== undefined) throw unusable(`the access_token that it grants ${problem}`);
+  if (problem !== undefined) throw unusable(`its access_token ${problem}`);
   const isTyped = type !== undefined && type !== null;
   if (isTyped && !(typeof type === 'string' && type.toLowerCase() === 'bearer'))
-    throw unusable('the token_type of its grant is not Bearer');
+    throw unusable('its token_type is not Bearer');
   const seconds = secondsOf(lifetime);
   return {
     token,
@@ -99,7 +99,7 @@ const secondsOf = (lifetime: unknown): number | undefined => {
 };
 
 const unusable = (what: string): LoadError =>
-  new LoadError('no_token', `the token endpoint gives no usable grant: ${what}`, {
+  new LoadError('no_token', `the token endpoint returned no usable token: ${what}`, {
     reasonCode: UNUSABLE_GRANT,
   });
 

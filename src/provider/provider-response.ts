@@ -108,7 +108,7 @@ const readBody = async (
     if (error instanceof LoadError) throw error;
     // Leaving a loop early ends the pipeline with an error of its own.
     if (!isTooLarge())
-      throw new LoadError('malformed', `the response's body broke off${codeNote(error)}`);
+      throw new LoadError('malformed', `the body of the response was cut short${codeNote(error)}`);
   }
   if (isTooLarge())
     throw new LoadError('too_large', `the response has more than ${maxBytes} bytes`);

@@ -48,7 +48,7 @@ const DEMO_SECRETS = ['emulator-access-token', 'emulator-secret', 'demo-manageme
 /** What is wrong with `secret` in production, if it is one of the demo's. */
 export const demoProblem = (secret: string): string | undefined =>
   DEMO_SECRETS.includes(secret.trim())
-    ? 'is the one of the demo, which everybody knows; production needs one of its own'
+    ? 'is the demo secret, which is public; use another one in production'
     : undefined;
 
 /** What is wrong with `secret`, without quoting it; undefined if nothing is. */
@@ -63,7 +63,7 @@ export const secretProblem = (
   // RFC 6749 appendix A.2 allows no control characters in a client secret.
   if (/[\r\n]/.test(secret)) return 'has more than one line; keep the one with the secret';
   if (bearer && /^bearer\s/i.test(secret))
-    return 'begins with the word Bearer, which must not be there; keep the token alone';
+    return 'begins with the word Bearer, which must not be there; write the token alone';
   // Visible ASCII (RFC 6750 section 2.1 is narrower still).
   if (bearer && !/^[\x21-\x7e]*$/.test(secret))
     return 'has a character that a header cannot carry, such as a space';

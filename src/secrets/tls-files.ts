@@ -146,7 +146,7 @@ const readTlsFiles = async (
 const BYTE_ORDER_MARKS = /^\xef\xbb\xbf/gm;
 
 const keyProblem = (error: unknown): string =>
-  `does not fit PROVIDER_TLS_CERT_FILE (${describeReadError(error)}); it needs the private key ` +
+  `does not match PROVIDER_TLS_CERT_FILE (${describeReadError(error)}); it needs the private key ` +
   'that was issued with it, in PEM, without a passphrase (openssl pkey -in KEY -out NEW removes ' +
   'one), of 2048 bits or more if it is RSA';
 
@@ -157,8 +157,8 @@ const chainProblem = (cert: string): string | undefined => {
     return undefined;
   } catch (error) {
     return (
-      `holds a certificate that cannot be used (${describeReadError(error)}); it needs the ` +
-      "client's certificate and then its intermediate ones, all whole, with keys of 2048 bits or " +
+      `contains a certificate that cannot be used (${describeReadError(error)}); it needs the ` +
+      "complete certificates: the client's, then its intermediate ones, with keys of 2048 bits or " +
       'more if they are RSA'
     );
   }
@@ -166,9 +166,9 @@ const chainProblem = (cert: string): string | undefined => {
 
 /** An encrypted one may have headers, such as `DEK-Info`, before its Base64. */
 const PRIVATE_KEY = /-----BEGIN [A-Z ]*PRIVATE KEY-----((?:(?!-----)[^])+)-----END/;
-const NO_KEY = 'holds no private key in PEM; it needs a "BEGIN PRIVATE KEY" block';
+const NO_KEY = 'contains no private key in PEM; it needs a "BEGIN PRIVATE KEY" block';
 const NO_CERTIFICATE =
-  'holds no certificate in PEM; it needs one or more "BEGIN CERTIFICATE" blocks';
+  'contains no certificate in PEM; it needs one or more "BEGIN CERTIFICATE" blocks';
 
 /** OpenSSL stops at a damaged certificate, and trusts none after it, without an error. */
 const authoritiesProblem = (pem: string): string | undefined => {
@@ -177,8 +177,8 @@ const authoritiesProblem = (pem: string): string | undefined => {
   const damaged = blocks.findIndex((block) => linesOf(block) !== 2 || !parseCertificate(block));
   if (damaged === -1) return undefined;
   return (
-    `holds a damaged certificate (number ${damaged + 1} of ${blocks.length}); replace or remove ` +
-    'it: neither it nor those after it would be trusted'
+    `contains a damaged certificate (number ${damaged + 1} of ${blocks.length}); replace or remove ` +
+    'it: neither it nor any after it would be trusted'
   );
 };
 
@@ -211,7 +211,7 @@ const certificateProblem = (
 };
 
 const NO_DATE =
-  'holds a certificate with a date that does not exist; get another one from its issuer';
+  'contains a certificate with a date that does not exist; get another one from its issuer';
 
 const dateOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
 

@@ -103,7 +103,8 @@ export const createWatchedFiles = (options: WatchedFilesOptions) => {
         states.forgetUse(variables);
       }
       why = problems.map(({ variable, text }) => `${variable} ${text}`).join('; ');
-      const kept = last === undefined ? 'there is none to use' : 'the last usable one stays in use';
+      const kept =
+        last === undefined ? 'there is no earlier one to use' : 'the last usable one stays in use';
       const consequence = withdrawal ?? kept;
       for (const variable of variables) {
         const problem = problems.find((each) => each.variable === variable)?.text;

@@ -102,7 +102,7 @@ export const createEventLog = (logger: Logger, fieldsAreChosen: boolean): EventL
           noteOnGrant('the grant has no token_type; it is used as a Bearer token');
         if (event.isLifetimeIgnored)
           noteOnGrant(
-            'expires_in of the grant is no number above 0; the token is used until a 401',
+            'expires_in is not a positive number; the token is used until the provider rejects it (401)',
           );
         break;
       case 'token-renewal-failed': {
@@ -245,7 +245,7 @@ const logDecision = (logger: Logger, previous: CachedList, list: CachedList): vo
   if (!decision || decision.id === previous.decisions[0]?.id) return;
   const { reasons, requestId } = decision;
   const { added, removed } = compareLists(previous, list);
-  logger.warn({ reasons, requestId, added, removed, count }, 'list: an operator has accepted it');
+  logger.warn({ reasons, requestId, added, removed, count }, 'list: accepted by an operator');
 };
 
 const logNextPage = (
@@ -257,7 +257,7 @@ const logNextPage = (
   if (hasNextPage)
     logger.warn(
       { count },
-      'list: incomplete: the response names a next page, which is not requested',
+      'list: probably incomplete: the response links to a next page, which is not loaded',
     );
   else logger.info({ count }, 'list: no longer incomplete');
 };

@@ -163,7 +163,7 @@ const gaugesOf = ({ provider, cache, banks }: Config, options: MetricsOptions): 
       timeOf(cached?.largeChange?.atMs),
     ],
     banks_list_incomplete: [
-      "1 while the provider's response named a next page, so that the cached list is probably incomplete",
+      "1 while the provider's response linked to a next page, so the cached list is probably incomplete",
       [[{}, Number(cached?.hasNextPage ?? false)]],
     ],
     banks_list_rejected_entries: [

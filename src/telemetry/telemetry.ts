@@ -30,7 +30,7 @@ export const createTelemetry = (config: Config, options: TelemetryOptions) => {
   const { version, logDestination, redaction, clock, list } = options;
   const logger = createLogger(config.logLevel, redacting(logDestination, redaction));
   logDestination.onReadAgain?.((lines) =>
-    logger.warn({ lines }, 'log: lines were lost while it was not read'),
+    logger.warn({ lines }, 'log: lines were lost because the output was not read in time'),
   );
   const log = createEventLog(logger, config.banks.fields !== undefined);
   const history = createHistory(clock, () => list.status().ageMs);

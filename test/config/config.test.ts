@@ -240,8 +240,8 @@ test.each<[env: EnvironmentVariables, ...problems: string[]]>([
   ],
   [
     { ...PRODUCTION, ...DEMO },
-    'PROVIDER_ACCESS_TOKEN: is the one of the demo, which everybody knows',
-    'MANAGEMENT_TOKEN: is the one of the demo, which everybody knows',
+    'PROVIDER_ACCESS_TOKEN: is the demo secret, which is public',
+    'MANAGEMENT_TOKEN: is the demo secret, which is public',
   ],
   [{ ...DEMO }],
   [
@@ -251,7 +251,7 @@ test.each<[env: EnvironmentVariables, ...problems: string[]]>([
       PROVIDER_TOKEN_URL: 'https://a',
       PROVIDER_CLIENT_SECRET: 'emulator-secret ',
     },
-    'PROVIDER_CLIENT_SECRET: is the one of the demo',
+    'PROVIDER_CLIENT_SECRET: is the demo secret',
   ],
   [{ MANAGEMENT_TOKEN: 'fifteen-letters' }, 'MANAGEMENT_TOKEN: has fewer than 16 characters'],
   [

@@ -91,7 +91,7 @@ test.each<
       'invalid_grant unauthorized_client': /which may not use the client-credentials grant/,
       unsupported_grant_type: /does not offer the client-credentials grant/,
       invalid_scope: /requires a scope, or does not know this one/,
-      invalid_request: /misses something in the request/,
+      invalid_request: /something is missing in the request/,
     },
   ],
 ])('the codes about %s have their causes', (_what, rows, causes) => {

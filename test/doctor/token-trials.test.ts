@@ -59,9 +59,9 @@ test.each<[refusal: Refusal, says: string, requests: number]>([
   [[405], 'not the address of an OAuth 2.0 token endpoint', 1],
   [[418], 'does not handle this request', 1],
   // The other format is tried.
-  [[400], 'misses something in the request', 2],
-  [[422], 'misses something in the request', 2],
-  [[415], 'wants another format than a form and JSON', 2],
+  [[400], 'something is missing in the request', 2],
+  [[422], 'something is missing in the request', 2],
+  [[415], 'wants a format other than form and JSON', 2],
   // No other way is tried where the refusal is not about the client.
   [[401, 'invalid_scope'], 'requires a scope', 1],
   [[401, 'unauthorized_client'], 'may not use the client-credentials grant', 1],

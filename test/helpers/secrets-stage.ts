@@ -37,9 +37,9 @@ interface SpoiledFile {
   readonly said: Readonly<Record<string, string>> & { readonly rest: string };
 }
 const NO_PEM = {
-  PROVIDER_TLS_CA_FILE: 'holds no certificate in PEM',
-  PROVIDER_TLS_CERT_FILE: 'holds no certificate in PEM',
-  PROVIDER_TLS_KEY_FILE: 'holds no private key in PEM',
+  PROVIDER_TLS_CA_FILE: 'contains no certificate in PEM',
+  PROVIDER_TLS_CERT_FILE: 'contains no certificate in PEM',
+  PROVIDER_TLS_KEY_FILE: 'contains no private key in PEM',
 };
 const NO_ADDRESS = { CACHE_REDIS_URL_FILE: 'is not a Redis address' };
 export const SPOILED = {

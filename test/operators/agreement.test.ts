@@ -152,7 +152,7 @@ const SITUATIONS: Readonly<Record<string, readonly [Facts, (stage: Stage) => Pro
       users: 'the list',
       state: 'fresh',
       ageMs: 0,
-      page: ['Users get the current list.', 'over now'],
+      page: ['Users get the current list.', 'loads succeed again'],
       line: 'list: recovered',
     },
     async (stage) => {

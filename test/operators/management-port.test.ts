@@ -132,7 +132,9 @@ test('a list that the guard refuses is taken when an operator names its reasons,
   expect(await bankCount()).toBe(60);
   // Told once, and not with each renewal after it.
   await nextLoad(rig);
-  expect(rig.messages().filter((message) => message.endsWith('has accepted it'))).toHaveLength(1);
+  expect(
+    rig.messages().filter((message) => message === 'list: accepted by an operator'),
+  ).toHaveLength(1);
 
   await rig.emulator.behave('few');
   expect(await refresh(502)).toMatchObject({ kind: 'shrunk' });
@@ -160,7 +162,7 @@ test('an unknown value of accept, another method and another path are refused', 
   const long = `shrunk&${'a'.repeat(200)}`;
   for (const accept of ['everything', '', 'shrunk,everything', 'shrunk&accept=drifted', long]) {
     const { detail } = await refresh(400, `?accept=${accept}`);
-    expect(detail).toBe('accept can be shrunk or drifted, or both with a comma between them.');
+    expect(detail).toBe('accept can be shrunk or drifted, or both, separated by a comma.');
   }
   expect(rig.emulator.listCalls()).toBe(1);
   const operators = supertest(rig.managementUrl);

@@ -81,7 +81,7 @@ const STATES: Readonly<Record<string, State>> = {
     says: [
       '✓ sandbox: Users get the current list.',
       'Age of the list 0 s from 01:16:19 , current for another 1 h. The content last changed 1 h ago ( 00:16:40 ).',
-      'ago at 01:16:18 , over now. The provider, or a gateway in front of it,',
+      'ago at 01:16:18 ; loads succeed again. Cause: The provider, or a gateway in front of it,',
     ],
   },
   'a stale list': {
@@ -102,7 +102,7 @@ const STATES: Readonly<Record<string, State>> = {
       '! sandbox: A new list is being loaded.',
       'The cached list is 8 h 30 min old. It expired at 06:16:40 (2 h 30 min ago) and is not served.',
       'Requests for /banks wait for the new one, at most for PROVIDER_TIMEOUT; after that they get an error.',
-      'Users get nothing yet requests wait for a list',
+      'Users get nothing yet: requests wait for a list',
       'expired 2 h 30 min ago.',
     ],
   },
@@ -392,7 +392,7 @@ describe('a file that keeps the request from being made', () => {
     expect(text).not.toContain('The provider cannot be reached');
     writeFileSync(file, authority);
     await meet('healthy');
-    expect(await page()).toContain(`over now. ${problem}`);
+    expect(await page()).toContain(`loads succeed again. Cause: ${problem}`);
   });
 
   test('and then the provider that cannot be reached are two reasons of one kind', async () => {

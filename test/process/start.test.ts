@@ -138,7 +138,7 @@ test('an invalid configuration ends it with status 1, a line for each problem, a
     'CACHE_TTLL: is not a variable of this service',
     'NODE_DEBUG: makes Node print what passes through it, secrets included',
     'MANAGEMENT_TOKEN_FILE: cannot be read (not a regular file)',
-    'PROVIDER_ACCESS_TOKEN_FILE: is the one of the demo, which everybody knows',
+    'PROVIDER_ACCESS_TOKEN_FILE: is the demo secret, which is public',
     'PROVIDER_TLS_CA_FILE: cannot be read (ENOENT)',
   ]);
   expect(output()).toContain('has 12 problems:');

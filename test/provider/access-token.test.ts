@@ -265,22 +265,18 @@ describe('the client-credentials grant', () => {
       [
         'html',
         502,
-        'the token endpoint gives no usable grant: its response (200) is not a JSON object',
+        'the token endpoint returned no usable token: its response (200) is not a JSON object',
       ],
       [
         'other-type',
         502,
-        'the token endpoint gives no usable grant: the token_type of its grant is not Bearer',
+        'the token endpoint returned no usable token: its token_type is not Bearer',
       ],
-      [
-        'huge-token',
-        502,
-        'no usable grant: the access_token that it grants has more than 8192 bytes',
-      ],
+      ['huge-token', 502, 'no usable token: its access_token has more than 8192 bytes'],
       [
         'camel-case',
         502,
-        'has no access_token that is a text; its members are accessToken, expiresAt',
+        'has no access_token that is a string; its members are accessToken, expiresAt',
       ],
       ['many-lists', 502, 'its response (200) is not a JSON object, or has more than 64 brackets'],
       ['no-content', 502, 'its response (204) is not a JSON object'],

@@ -148,7 +148,7 @@ test('through a proxy that sends something before the provider is asked, there i
   await expect(asked).rejects.toMatchObject({
     kind: 'unreachable',
     message:
-      'the connection to the provider through the proxy in HTTP_PROXY ended before the request was sent, or brought something that is not HTTP',
+      'the connection to the provider through the proxy in HTTP_PROXY was closed before the request was sent, or received something other than HTTP',
   });
   expect(sockets.size).toBe(1);
   proxy.close();

@@ -383,12 +383,12 @@ test.each([
   ['HTTP/1.1 299 Fine\r\nVia: a proxy\r\n\r\n', undefined, ''],
   [
     'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n\r\n',
-    /proxy in HTTPS_PROXY .* is an unexpected interim one/,
+    /proxy in HTTPS_PROXY is malformed: .* an unexpected 1xx status/,
     'proxy_unreachable',
   ],
   [
     'SSH-2.0-OpenSSH_9.2\r\n',
-    /the response of the proxy in HTTPS_PROXY is not HTTP/,
+    /the response of the proxy in HTTPS_PROXY is malformed: not HTTP/,
     'proxy_unreachable',
   ],
   [

@@ -52,7 +52,7 @@ const SHAPES: Readonly<Record<string, Shape>> = {
   'token_type DPoP': {
     token: 'other-type',
     status: 502,
-    says: 'token_type of its grant is not Bearer',
+    says: 'its token_type is not Bearer',
   },
   'a token of 40 kB': { token: 'huge-token', status: 502, says: 'has more than 8192 bytes' },
   'a grant with 204': { token: 'no-content', status: 502, says: '(204) is not a JSON object' },

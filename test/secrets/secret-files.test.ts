@@ -99,14 +99,14 @@ const SPOILED: Record<string, readonly [spoil: () => Promise<unknown>, said: str
     'begins with the word Bearer',
   ],
   'five characters': [() => writeFile(file(), 'sPoIl'), 'has fewer than'],
-  'no PEM': [() => writeFile(file(), MARK), 'holds no certificate in PEM'],
+  'no PEM': [() => writeFile(file(), MARK), 'contains no certificate in PEM'],
   'no date': [
     () => writeFile(file(), withoutDate(pair.cert)),
-    'holds a certificate with a date that does not exist',
+    'contains a certificate with a date that does not exist',
   ],
   'a damaged chain': [
     () => writeFile(file(), `${pair.cert}-----BEGIN CERTIFICATE-----\nMIIB\n`),
-    'holds a certificate that cannot be used (ERR_OSSL_PEM_BAD_END_LINE)',
+    'contains a certificate that cannot be used (ERR_OSSL_PEM_BAD_END_LINE)',
   ],
 };
 const OF_EVERY_FILE = ['gone', 'a dangling link', 'a folder', 'no permission'];
@@ -522,7 +522,7 @@ describe('a start with an unusable file', () => {
         await supertest(rig.url).get('/banks').expect(200);
         expect(await health()).toMatchObject({ status: 'warn' });
         expect(rig.messages()).toContainEqual(
-          expect.stringMatching(/^PROVIDER_ACCESS_TOKEN_FILE: .*; there is none to use$/),
+          expect.stringMatching(/^PROVIDER_ACCESS_TOKEN_FILE: .*; there is no earlier one to use$/),
         );
         // It is found as soon as it is there.
         await rm(file(), { recursive: true, force: true });

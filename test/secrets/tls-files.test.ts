@@ -79,7 +79,7 @@ test.each([
   ['no last line', otherLines.slice(0, -2).join('\n') + '\n'],
   ['lines that are indented', other.cert.replaceAll(/^/gm, '  ')],
 ])('a bundle in which a certificate has %s is a problem', async (_what, damaged) => {
-  const problem = `${CA} holds a damaged certificate (number 2 of`;
+  const problem = `${CA} contains a damaged certificate (number 2 of`;
   for (const rest of [pair.cert, '']) {
     const files = { [CA]: file('damaged', authority.cert + damaged + rest) };
     expect(await problemsOf(files)).toEqual([expect.stringContaining(problem)]);
@@ -96,10 +96,10 @@ test.each<[string, TlsFiles, problem: string]>([
   [
     'no authority',
     { [CA]: file('no-ca', 'nothing') },
-    `${CA} holds no certificate in PEM; it needs`,
+    `${CA} contains no certificate in PEM; it needs`,
   ],
-  ['no key', { [KEY]: pair.certFile }, `${KEY} holds no private key in PEM; it needs`],
-  ['no certificate', { [CERT]: pair.keyFile }, `${CERT} holds no certificate in PEM; it needs`],
+  ['no key', { [KEY]: pair.certFile }, `${KEY} contains no private key in PEM; it needs`],
+  ['no certificate', { [CERT]: pair.keyFile }, `${CERT} contains no certificate in PEM; it needs`],
   [
     'an expired certificate',
     expired,
@@ -119,7 +119,7 @@ test.each<[string, TlsFiles, problem: string]>([
   [
     'the key of another',
     { [KEY]: other.keyFile },
-    `${KEY} does not fit ${CERT} (ERR_OSSL_X509_KEY_VALUES_MISMATCH);`,
+    `${KEY} does not match ${CERT} (ERR_OSSL_X509_KEY_VALUES_MISMATCH);`,
   ],
 ])(
   '%s is a problem that names its variable, its cause and the way out',

@@ -223,7 +223,7 @@ describeWithRedis('with a real Redis', () => {
     const restored = await startLoadedRig({ provider, clock, env: kept });
     for (const rig of [two, restored]) {
       expect(rig.messages().filter((message) => message.includes('incomplete'))).toEqual([
-        'list: incomplete: the response names a next page, which is not requested',
+        'list: probably incomplete: the response links to a next page, which is not loaded',
       ]);
       const metrics = await (await fetch(`${rig.managementUrl}/metrics`)).text();
       expect(metrics).toMatch(/^banks_list_incomplete 1$/m);

@@ -106,7 +106,7 @@ describeWithRedis('with a real Redis, on every replica', () => {
     );
     await everyReplicaServes(replicas, BANKS.length / 2);
     for (const replica of replicas) {
-      const [line, ...others] = linesOf(replica, 'list: an operator has accepted it');
+      const [line, ...others] = linesOf(replica, 'list: accepted by an operator');
       expect(line).toMatchObject({
         severity: 'WARNING',
         reasons: ['shrunk'],
@@ -128,6 +128,6 @@ describeWithRedis('with a real Redis, on every replica', () => {
     const late = await startReplica();
     await everyReplicaServes([late], BANKS.length / 2);
     expect(late.written()).toContain('list: restored the saved list');
-    expect(linesOf(late, 'list: an operator has accepted it')).toEqual([]);
+    expect(linesOf(late, 'list: accepted by an operator')).toEqual([]);
   });
 });

@@ -114,7 +114,7 @@ describeWithRedis('replicas that share Redis', () => {
     clock.advance(1);
     await refresh(one, '?accept=shrunk').set('X-Request-Id', 'the-operator').expect(200);
     const told =
-      /"reasons":\["shrunk"\],"requestId":"the-operator",.*"msg":"list: an operator has accepted it"/;
+      /"reasons":\["shrunk"\],"requestId":"the-operator",.*"msg":"list: accepted by an operator"/;
     for (const rig of rigs)
       await eventually(() => countIn(rig) !== BANKS.length - UNUSABLE && told.test(rig.log()));
     expect(two.service.list.status().failure).toBeUndefined();

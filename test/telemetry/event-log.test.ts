@@ -110,7 +110,9 @@ const ROWS: Readonly<Record<string, readonly [readonly LoggedEvent[], readonly s
   ],
   'a grant with an unusable expires_in makes one line, also where others have a usable one': [
     [grant(true, true), grant(true), grant(true, true)],
-    ['INFO token: expires_in of the grant is no number above 0; the token is used until a 401 {}'],
+    [
+      'INFO token: expires_in is not a positive number; the token is used until the provider rejects it (401) {}',
+    ],
   ],
   'a stale list that replaces another one is told as restored': [
     [restored('stale', two, one)],
@@ -120,7 +122,7 @@ const ROWS: Readonly<Record<string, readonly [readonly LoggedEvent[], readonly s
     [restored('stale', incomplete)],
     [
       STALE(2),
-      'WARNING list: incomplete: the response names a next page, which is not requested {"count":2}',
+      'WARNING list: probably incomplete: the response links to a next page, which is not loaded {"count":2}',
     ],
   ],
   'a restored list that is stale ends no failure': [
@@ -204,8 +206,8 @@ const ROWS: Readonly<Record<string, readonly [readonly LoggedEvent[], readonly s
     ],
     [
       FIRST,
-      'WARNING list: an operator has accepted it {"reasons":["shrunk"],"requestId":"request A","added":0,"removed":0,"count":2}',
-      'WARNING list: an operator has accepted it {"reasons":["shrunk"],"requestId":"request B","added":0,"removed":1,"count":1}',
+      'WARNING list: accepted by an operator {"reasons":["shrunk"],"requestId":"request A","added":0,"removed":0,"count":2}',
+      'WARNING list: accepted by an operator {"reasons":["shrunk"],"requestId":"request B","added":0,"removed":1,"count":1}',
       STALE(1),
     ],
   ],
@@ -213,7 +215,7 @@ const ROWS: Readonly<Record<string, readonly [readonly LoggedEvent[], readonly s
     [renewed(incomplete), renewed(incomplete, incomplete), renewed(two, incomplete)],
     [
       FIRST,
-      'WARNING list: incomplete: the response names a next page, which is not requested {"count":2}',
+      'WARNING list: probably incomplete: the response links to a next page, which is not loaded {"count":2}',
       'INFO list: no longer incomplete {"count":2}',
     ],
   ],

@@ -235,7 +235,7 @@ test('lines that the log has lost are counted, and told in one line once it is r
   await expectSamples({ banks_log_lines_lost_total: 7 });
   expect(rig.log()).not.toContain('lines were lost');
   readAgain(5);
-  const message = 'log: lines were lost while it was not read';
+  const message = 'log: lines were lost because the output was not read in time';
   expect(rig.log()).toMatch(new RegExp(`"level":40,.*"lines":5,"msg":"${message}"`));
 });
 

@@ -26,7 +26,7 @@ const DAY_MS = 86_400_000;
 const INCOMPLETE: Notice = {
   headline: 'Users get the current list, which is probably incomplete.',
   sentence:
-    'The list is probably incomplete: the provider’s response names a next page, which this service does not request.',
+    'The list is probably incomplete: the provider’s response links to a next page, which this service does not load.',
   action:
     'Ask the provider for an address, or a setting, that sends the whole list in one response.',
 };

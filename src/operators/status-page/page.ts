@@ -132,7 +132,7 @@ const fact = (term: string, value: string, note: string | Html): Html =>
 
 const servedFact = ({ status: { cached, state, failure }, fields }: PageContent): Html => {
   if (!isServable(state) && !failure)
-    return fact('Users get', 'nothing yet', 'requests wait for a list');
+    return fact('Users get', 'nothing yet:', 'requests wait for a list');
   if (!cached || !isServable(state)) return fact('Users get', 'errors', 'instead of a list');
   const names = fields?.map(({ name }) => name).join(', ') ?? 'all fields of the provider';
   const rejected = countRejected(cached.rejected);
@@ -180,7 +180,8 @@ const failureFact = ({ status: { failing, lastFailure }, nowMs }: PageContent): 
   return fact(
     'Last failed load',
     `${formatDuration(nowMs - failedAtMs)} ago`,
-    html`at ${time(failedAtMs, nowMs)}, over now. ${explainFailure(lastFailure).summary}`,
+    html`at ${time(failedAtMs, nowMs)}; loads succeed again. Cause:
+    ${explainFailure(lastFailure).summary}`,
   );
 };
 

@@ -398,7 +398,7 @@ const wasServed = ({ servings }: Timeline, list: BankList, byMs: number): boolea
 const hasAccepted = ({ refreshes }: Timeline, sinceMs: number, untilMs: number): boolean =>
   refreshes.some(({ accepts, atMs }) => accepts.length > 0 && atMs > sinceMs && atMs <= untilMs);
 
-const ACCEPTED = 'list: an operator has accepted it';
+const ACCEPTED = 'list: accepted by an operator';
 
 export const anAcceptanceIsLogged: Check = function* (timeline) {
   for (const { process, atMs, lines } of timeline.reports)
