@@ -8,15 +8,20 @@ import { orLoadError } from './or-load-error.ts';
 // given to the one request that needs it and to nothing else.
 
 export interface AccessToken extends Pick<ProviderToken, 'variable' | 'renew'> {
-  /** The token to use now. @throws {LoadError} when there is none */
+  /**
+   * The token to use now.
+   * @throws {LoadError} if there is none
+   */
   current(): Promise<string>;
   /**
-   * A newer token than `rejected`, which the provider has answered with 401. Undefined when there
-   * is none: asking again would only repeat the 401.
+   * A newer token than `rejected`, which the provider has answered with 401. Undefined if there is
+   * none: asking again would only repeat the 401. If the attempt fails, the next load sends
+   * `rejected` again: the 401 may have been temporary, and the token endpoint may be unavailable
+   * for longer.
    * @throws {LoadError} when the attempt to get one failed
    */
   newerThan(rejected: string): Promise<string | undefined>;
-  /** What is wrong with the file of the token, which is then the last usable one. */
+  /** What is wrong with the token's file, if anything is; then the last usable token is sent. */
   problem(): string | undefined;
 }
 

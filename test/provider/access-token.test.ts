@@ -378,6 +378,20 @@ describe('the client-credentials grant', () => {
     );
   });
 
+  test('a 401 that was temporary ends with the next load, also while the endpoint is unavailable', async () => {
+    await startGranted();
+    await eventually(hasList);
+    await rig.emulator.behave('unauthorized');
+    rig.emulator.behaveToken('server-error');
+    await nextLoad(rig);
+    expect(failure()?.kind).toBe('unavailable');
+    await rig.emulator.behave('healthy');
+    await nextLoad(rig);
+    expect(failure()).toBeUndefined();
+    const requests = upstream(2).filter((request) => request.startsWith('banks'));
+    expect(requests).toEqual(['banks 401', 'banks 200']);
+  });
+
   test('reads a client secret from its file at each token request, and keeps the last one while it is missing', async () => {
     const file = join(directory, 'secret');
     await writeFile(file, 'emulator-secret\n');
