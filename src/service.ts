@@ -11,7 +11,7 @@ import { createTelemetry, type TelemetryOptions } from './telemetry/telemetry.ts
 // The composition root: every part is made here and given what it uses. Two services can live in
 // one process.
 
-/** The clock and the random numbers are the system's unless given. */
+/** By default the clock and the random numbers are the system's. */
 export interface ServiceOptions {
   readonly version: string;
   readonly clock?: Clock;
@@ -28,7 +28,7 @@ export interface ServiceOptions {
 }
 
 export const createService = (config: Config, options: ServiceOptions) => {
-  const { clock = systemClock, random = Math.random, ...surroundings } = options;
+  const { clock = systemClock, random = Math.random } = options;
   const { version, logDestination } = options;
   const redaction = options.redaction ?? createRedaction();
   const { addSecret, redact, findEcho } = redaction;
@@ -42,8 +42,7 @@ export const createService = (config: Config, options: ServiceOptions) => {
     telemetry.emit(event);
   };
 
-  const own = { clock, random, version, addSecret, findEcho, emit };
-  const core = createCore(config, { ...surroundings, ...own });
+  const core = createCore(config, { ...options, clock, random, addSecret, findEcho, emit });
   const { list, secrets } = core;
   const telemetry = createTelemetry(config, {
     version,
@@ -56,7 +55,7 @@ export const createService = (config: Config, options: ServiceOptions) => {
   });
   const { logger, metrics, history, uptimeMs } = telemetry;
 
-  const shared = {
+  const serverOptions = {
     list,
     clock,
     version,
@@ -69,10 +68,10 @@ export const createService = (config: Config, options: ServiceOptions) => {
     secretFiles: secrets.states,
     isDraining: () => drain !== undefined,
   };
-  const publicServer = createPublicServer(config, shared);
+  const publicServer = createPublicServer(config, serverOptions);
   const { token } = config.management;
   const managementServer = createManagementServer(config, {
-    ...shared,
+    ...serverOptions,
     secretsRenewal: core.secretsRenewal,
     metrics,
     history,
@@ -90,9 +89,9 @@ export const createService = (config: Config, options: ServiceOptions) => {
   return {
     list,
     /**
-     * Restores the saved list, binds the listeners and asks for the first list. Rejects when a
-     * port is taken, when `stop` is called meanwhile, and with a ConfigError when a secret file is
-     * not usable and no list was restored.
+     * Restores the saved list, binds the listeners and asks for the first list. Rejects if a
+     * port is taken, if `stop` is called meanwhile, and with a ConfigError if a secret file is not
+     * usable and no list was restored.
      */
     start: async () => {
       const unusableFiles = await secrets.check();
@@ -126,8 +125,8 @@ export const createService = (config: Config, options: ServiceOptions) => {
       return { publicUrl, managementUrl };
     },
     /**
-     * Drains and closes, inside `SHUTDOWN_GRACE`. For `noticeMs` of it requests are still taken
-     * while /readyz says no.
+     * Drains and closes, inside `SHUTDOWN_GRACE`. For the first `noticeMs`, requests are
+     * still accepted while /readyz responds with 503.
      */
     stop: async ({ noticeMs }: { readonly noticeMs: number }): Promise<void> => {
       logger.info({ noticeMs: Math.round(noticeMs), graceMs: config.shutdownGraceMs }, 'draining');

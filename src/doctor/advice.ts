@@ -9,7 +9,7 @@ import {
 import type { Config } from '../config/config.ts';
 import { connectionFaultOf } from '../connection-faults.ts';
 import { LOAD_STEPS, RETRIES } from '../failure-kinds.ts';
-import { labelProblem } from '../provider/contract.ts';
+import { labelProblem } from '../provider/banks-response.ts';
 import { UNUSABLE_GRANT } from '../provider/grant.ts';
 import { banksUrl } from '../provider/provider.ts';
 import { stepsSeen, type Contact, type Observation } from './observe.ts';
@@ -18,7 +18,7 @@ import type { MissingField } from './suggestions.ts';
 import { findLists, signOfPages, type Survey } from './survey.ts';
 import { LOAD_SYMPTOMS, type LoadSymptom, type LoadWords } from './load-symptoms.ts';
 import { toAdvice } from './symptoms.ts';
-import { isAboutClient, tokenRefusalOf, type TokenTrials, type Trial } from './token-trials.ts';
+import { isAboutClient, tokenErrorOf, type TokenTrials, type Trial } from './token-trials.ts';
 
 // Why a load failed and what to do about it: the symptom that it shows, looked up in the table
 // of symptoms, or else the advice of the kind of failure. Pure, and in words of its own: of the
@@ -30,7 +30,10 @@ export interface Evidence {
   readonly observation: Observation;
   /** The value that was answered with status 200; undefined if it was not JSON. */
   readonly json: unknown;
-  /** Where the list is in it: at `path`, or as the whole; entries: none where there is no list. */
+  /**
+   * Where the list is in it: at `path`; undefined: the list is the whole value. No entries if there
+   * is no list.
+   */
   readonly location: { readonly path: string | undefined; readonly entries: readonly unknown[] };
   readonly survey: Survey;
   /** The fields of BANK_FIELDS that no entry has. */
@@ -80,7 +83,7 @@ export const advise = (error: LoadError, evidence: Evidence): Step => {
 const ROWS = LOAD_STEPS.flatMap((name) => LOAD_SYMPTOMS[name].map((row) => ({ name, ...row })));
 
 const rowOf = (symptom: string) =>
-  ROWS.find(({ symptoms }) => symptoms.some((known) => known === symptom));
+  ROWS.find(({ symptoms }) => symptoms.some((each) => each === symptom));
 
 /** Whether a code is one of those in the table. */
 const isSymptom = (code: string): code is LoadSymptom => rowOf(code) !== undefined;
@@ -128,7 +131,7 @@ const MAX_PATHS = 8;
 /** Less than a connection with TLS around the world may take. */
 const SHORT_TIMEOUT_MS = 1_000;
 
-/** What was seen, where the kind of the failure alone says too little. */
+/** The symptom that was seen, if the kind of the failure alone says too little. */
 const symptomOf = (
   error: LoadError,
   evidence: Evidence,
@@ -144,7 +147,7 @@ type FindSymptom = (
   reasonCode: string,
 ) => LoadSymptom | undefined;
 
-/** Looks at what was seen. A LoadSymptom is shown only where one of these returns it. */
+/** Find the symptom in the evidence. A LoadSymptom is shown only if one of these returns it. */
 const FIND_SYMPTOM: Readonly<Partial<Record<LoadErrorKind, FindSymptom>>> = {
   timeout: ({ config }, { contact }) => {
     if (contact?.connection) return contact.head ? 'not complete in time' : 'no response in time';
@@ -160,7 +163,7 @@ const FIND_SYMPTOM: Readonly<Partial<Record<LoadErrorKind, FindSymptom>>> = {
     return url.protocol === 'https:' && isOfTls(reasonCode) ? 'no handshake' : 'no connection';
   },
   no_token: ({ observation, trials }, _endpoint, reasonCode) =>
-    trials.working ? symptomOfTrial(trials.working) : symptomOfRefusal(observation, reasonCode),
+    trials.working ? symptomOfTrial(trials.working) : symptomOfTokenError(observation, reasonCode),
   unauthorized: ({ config }) =>
     config.provider.token.kind === 'client-credentials' ? '401 with a granted token' : '401',
   unexpected_status: (_evidence, { contact }) => {
@@ -190,7 +193,10 @@ const FIND_SYMPTOM: Readonly<Partial<Record<LoadErrorKind, FindSymptom>>> = {
   },
 };
 
-/** Whether a code may be that of a TLS handshake; those of the system are not, but for its end. */
+/**
+ * Whether a code may come from a TLS handshake. Codes of the system do not, except those for its
+ * end.
+ */
 const isOfTls = (code: string): boolean =>
   code !== '' && (!/^E[A-Z\d]+$/.test(code) || /^(?:EPROTO|ECONNRESET|EPIPE)$/.test(code));
 
@@ -200,15 +206,15 @@ const symptomOfTrial = ({ lines }: Trial): LoadSymptom =>
     ? 'wrong authentication'
     : 'wrong format';
 
-/** Why there is no grant, as far as the response tells. */
-const symptomOfRefusal = (
+/** Why there is no grant, as far as the response says. */
+const symptomOfTokenError = (
   observation: Observation,
   reasonCode: string,
 ): LoadSymptom | undefined => {
-  const refusal = tokenRefusalOf(observation);
-  const status = refusal?.status ?? 0;
-  if (refusal && isAboutClient(refusal)) return 'client rejected';
-  if (refusal?.code !== undefined) return isSymptom(refusal.code) ? refusal.code : undefined;
+  const error = tokenErrorOf(observation);
+  const status = error?.status ?? 0;
+  if (error && isAboutClient(error)) return 'client rejected';
+  if (error?.code !== undefined) return isSymptom(error.code) ? error.code : undefined;
   if (status === 404 || status === 405 || (status >= 300 && status < 400))
     return 'not a token endpoint';
   if (status === 403 || status === 415) return `token ${status}`;
@@ -221,7 +227,7 @@ const symptomOfRefusal = (
 };
 
 /**
- * What in the configuration or in the entries explains rejected entries, or fields without a value.
+ * What in the configuration or in the entries explains rejected entries or fields without values.
  */
 export const entryHints = ({ config, survey, missing }: Evidence): readonly string[] => [
   ...(survey.nonObjects > 0

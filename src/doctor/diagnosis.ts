@@ -5,7 +5,7 @@ import { LOAD_STEPS, type LoadStep } from '../failure-kinds.ts';
 import { isJsonObject } from '../json.ts';
 import { advise, entryHints, type Evidence } from './advice.ts';
 import { stepsSeen, type Observation } from './observe.ts';
-import { namesNextPage } from '../provider/contract.ts';
+import { namesNextPage } from '../provider/banks-response.ts';
 import { ms, renderFields, renderStep, size, type Step } from './report.ts';
 import { findMissing, suggestLines } from './suggestions.ts';
 import { findLists, signOfPages, surveyEntries } from './survey.ts';
@@ -85,7 +85,7 @@ const explain = (config: Config, observation: Observation, trials: TokenTrials) 
   };
 };
 
-/** The list that BANK_LIST names, or else the one that is probably meant, and where it is. */
+/** The list at BANK_LIST, or else the one that is probably meant, with its path. */
 const locateList = (json: unknown, listPath: string | undefined) => {
   const configured = listPath === undefined ? json : isJsonObject(json) && valueAt(json, listPath);
   if (Array.isArray(configured)) return { path: listPath, entries: configured };
@@ -119,7 +119,7 @@ const jsonOf = (body: Buffer): unknown => {
   }
 };
 
-/** A step that was passed, in words; with what to do next where it should be looked at. */
+/** A step that was passed, in words, and what to do next if it needs attention. */
 type Description = readonly [message: string, next?: string | undefined];
 
 const toStep = (name: string, [message, next]: Description): Step =>
@@ -134,7 +134,7 @@ const describeConfiguration = ({ provider, banks }: Config): Description => {
 /** The provider's `Date` has whole seconds, and responses take time to arrive. */
 const MAX_CLOCK_ERROR_SECONDS = 5;
 
-/** This machine's clock compared with the provider's; nothing where it sent no time. */
+/** This machine's clock compared with the provider's; undefined if the provider sent no time. */
 const describeClock = ({ contacts }: Observation): Description | undefined => {
   const aheadMs = contacts['the provider']?.head?.clockAheadMs;
   if (aheadMs === undefined) return undefined;
@@ -146,7 +146,7 @@ const describeClock = ({ contacts }: Observation): Description | undefined => {
   ];
 };
 
-/** Less leaves too little time to get a new one. */
+/** With fewer days left, there may be too little time to get a new one. */
 const MIN_CERTIFICATE_DAYS = 14;
 
 const DESCRIBE: Readonly<Record<LoadStep, (evidence: Evidence) => Description>> = {

@@ -45,7 +45,7 @@ const tryPort = async ({ port: tried, server }: { port: Port; server: Server }):
   }
 };
 
-/** Where what listens on every address is reached. */
+/** The address to reach what listens on all addresses. */
 const LOOPBACK = new Map([
   ['0.0.0.0', '127.0.0.1'],
   ['::', '::1'],

@@ -38,9 +38,9 @@ interface Suggestion {
 }
 
 /**
- * Lines to choose from: the configured fields corrected where one is missing that is not optional,
- * or is an object; otherwise every field of the provider, with the names that are configured. A
- * field that some entries lack is marked as optional.
+ * Lines to choose from. If a configured field is an object, or is missing and not optional: the
+ * configured fields, corrected. Otherwise: every field of the provider, with the configured names.
+ * A field that some entries lack is marked as optional.
  */
 export const suggestLines = (
   published: readonly FieldRule[] = [],
@@ -64,7 +64,7 @@ export const suggestLines = (
   };
 
   const required = missing.filter(({ field }) => !field.isOptional);
-  /** What takes the place of a configured field. */
+  /** What replaces a configured field. */
   const correct = (field: FieldRule, keepsNames: boolean): readonly string[] => {
     const object = nestedFields.find((candidate) => candidate.field === field);
     if (object) {
@@ -101,6 +101,6 @@ export const suggestLines = (
   ];
 };
 
-/** Nothing where there are no `fields`. */
+/** Nothing if there are no `fields`. */
 const suggest = (label: string, fields: string): readonly Suggestion[] =>
   fields === '' ? [] : [{ label, line: `BANK_FIELDS=${fields}` }];

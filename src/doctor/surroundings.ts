@@ -39,7 +39,7 @@ const failed = <Words>(message: string, symptom: string, rows: Symptoms<Words>, 
   return { ...(row && toAdvice(row, words)), result: 'FAIL', message } as const;
 };
 
-/** Does with Redis all that the service does. What is written expires by itself. */
+/** Does everything with Redis that the service does. What is written expires. */
 const tryRedis = async (source: SecretSource, addSecret: Redaction['addSecret']): Promise<Step> => {
   const startedAtMs = performance.now();
   const problemOf = secretCheckIn(undefined);
@@ -62,8 +62,8 @@ const tryRedis = async (source: SecretSource, addSecret: Redaction['addSecret'])
     };
   const { host } = new URL(url);
   const createClient = await loadRedisClient();
-  // The operations fail with the connection's errors anyway.
-  // Longer than the limit here, whose error has a code.
+  // The limit below ends first, and its error has a code. The operations report the errors of the
+  // connection.
   const connectTimeoutMs = 2 * CONNECT_MS;
   const redis = createClient({ url, connectTimeoutMs, onError: () => undefined });
   const key = `banks-bff:doctor:${randomUUID()}`;

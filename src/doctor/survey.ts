@@ -7,11 +7,12 @@ import {
   type FieldRule,
 } from '../banks/reading/entry.ts';
 import { leavesOf, parentsOf } from '../banks/reading/upstream-fields.ts';
-import { namesNextPage } from '../provider/contract.ts';
+import { namesNextPage } from '../provider/banks-response.ts';
 import { isJsonObject } from '../json.ts';
 
-// What the provider's entries are made of: names, how often each is filled, and what kind of value
-// it has, never a value; and where the list is, and whether it is all of it. Pure.
+// What the provider's entries contain: the names of their fields, how often each is filled, and the
+// types of its values, but never a value. Also where the list is, and whether it seems complete.
+// Pure.
 
 export type Survey = ReturnType<typeof surveyEntries>;
 
@@ -108,8 +109,8 @@ const typeOf = (value: unknown): string => {
 };
 
 /**
- * What suggests that a response is the first page of a longer list, in words; undefined where
- * nothing does. This service makes one request and reads one response.
+ * What suggests that a response is the first page of a longer list, in words; undefined if nothing
+ * does. This service makes one request and reads one response.
  */
 export const signOfPages = (link: string | undefined, value: unknown): string | undefined => {
   if (namesNextPage(link)) return 'the response has a Link header to a next page';

@@ -6,7 +6,7 @@ import { UNUSABLE_GRANT } from '../provider/grant.ts';
 import type { Observation } from './observe.ts';
 
 // Other ways to ask the token endpoint, after it has refused the configured one: at most one
-// load for each. None is made unless the refusal is about the format or the client's
+// load for each. None is made unless the error is about the format or the client's
 // authentication.
 
 /** A load with other settings. */
@@ -18,16 +18,16 @@ export interface Trial {
 }
 
 export interface TokenTrials {
-  /** What was tried, and how it was answered; empty: nothing was. */
+  /** What was tried, and the response to it; empty if nothing was tried. */
   readonly tried: readonly string[];
-  /** The one that got a token, or was refused for what comes after the client's authentication. */
+  /** The one that got a token, or passed the client's authentication. */
   readonly working: Trial | undefined;
 }
 
-/** How the token endpoint answered. */
-interface Refusal {
+/** An error response of the token endpoint. */
+interface TokenError {
   readonly status: number;
-  /** Of RFC 6749 section 5.2, where it sent one. */
+  /** The code of RFC 6749 section 5.2, if it sent one. */
   readonly code: string | undefined;
 }
 
@@ -44,43 +44,43 @@ export const tryTokenRequests = async (
   let working: Trial | undefined;
   if (source.kind !== 'client-credentials') return { tried, working };
 
-  /** The refusal; undefined where there is a token, or another failure. */
-  const attempt = async (settings: Settings): Promise<Refusal | undefined> => {
+  /** The error; undefined if there is a token, or another failure. */
+  const attempt = async (settings: Settings): Promise<TokenError | undefined> => {
     const token = { ...source, ...settings };
     const changed: Config = { ...config, provider: { ...config.provider, token } };
     const observation = await observe(changed);
-    const refusal = tokenRefusalOf(observation);
+    const error = tokenErrorOf(observation);
     const lines = linesFor(settings, source);
     tried.push(`${lines.join(' ')}: ${describeResponse(observation)}`);
-    if (hasToken(observation) || (refusal && isPastClient(refusal)))
+    if (hasToken(observation) || (error && isPastClient(error)))
       working = { lines, config: changed, observation };
-    return refusal;
+    return error;
   };
 
   /** The other ways of authentication, one after the other, until one works. */
   const tryOtherWays = async (format: Settings['format']): Promise<void> => {
     for (const auth of otherWays(source)) {
       // oxlint-disable-next-line no-await-in-loop -- one after the other
-      const refusal = await attempt({ auth, format });
-      // It may look for the client in a body of the other format only.
-      const mayReadOther = auth === 'post' && refusal && format === source.format;
+      const error = await attempt({ auth, format });
+      // It may read the client only from a body in the other format.
+      const mayReadOther = auth === 'post' && error && format === source.format;
       // oxlint-disable-next-line no-await-in-loop
       if (!working && mayReadOther) await attempt({ auth, format: otherFormat(format) });
       if (working) return;
     }
   };
 
-  const refusal = tokenRefusalOf(first);
-  if (refusal && isAboutFormat(refusal)) {
+  const error = tokenErrorOf(first);
+  if (error && isAboutFormat(error)) {
     const format = otherFormat(source.format);
     const next = await attempt({ auth: source.auth, format });
     if (!working && next && isAboutClient(next)) await tryOtherWays(format);
-  } else if (refusal && isAboutClient(refusal)) await tryOtherWays(source.format);
+  } else if (error && isAboutClient(error)) await tryOtherWays(source.format);
   return { tried, working };
 };
 
-/** The token endpoint's refusal, if that is what the load ended with. */
-export const tokenRefusalOf = ({ outcome, contacts }: Observation): Refusal | undefined => {
+/** The token endpoint's error, if the load ended with one. */
+export const tokenErrorOf = ({ outcome, contacts }: Observation): TokenError | undefined => {
   const status = contacts['the token endpoint']?.head?.status;
   if (!(outcome instanceof LoadError) || outcome.kind !== 'no_token' || status === undefined)
     return undefined;
@@ -88,19 +88,19 @@ export const tokenRefusalOf = ({ outcome, contacts }: Observation): Refusal | un
   return { status, code };
 };
 
-export const isAboutClient = ({ status, code }: Refusal): boolean =>
+export const isAboutClient = ({ status, code }: TokenError): boolean =>
   code === 'invalid_client' || (status === 401 && code === undefined);
 
-/** The client was recognised: what is refused is what it asks for. */
-const isPastClient = ({ code = '' }: Refusal): boolean =>
+/** Whether the client was authenticated, and the error is about what it requested. */
+const isPastClient = ({ code = '' }: TokenError): boolean =>
   ['invalid_scope', 'unauthorized_client', 'unsupported_grant_type'].includes(code);
 
-/** 415 is; 400 and 422 may be. */
-const isAboutFormat = ({ status, code }: Refusal): boolean =>
+/** Certainly with 415; possibly with 400 and 422. */
+const isAboutFormat = ({ status, code }: TokenError): boolean =>
   status === 415 ||
   ([400, 422].includes(status) && (code === undefined || code === 'invalid_request'));
 
-/** Those that would send something else, each once. */
+/** The ways that would send something different, each once. */
 const otherWays = ({
   auth,
   clientId,
@@ -111,7 +111,7 @@ const otherWays = ({
   const ways = (['basic', 'basic_plain', 'post'] as const).filter((way) => way !== auth);
   return ways.filter((way) => {
     if (way === 'post') return true;
-    // With nothing to escape the two ways of HTTP Basic are one.
+    // If nothing needs escaping, both ways of HTTP Basic send the same.
     if (isSame) return way === 'basic' && auth === 'post';
     return way === 'basic' || !clientId.includes(':');
   });
@@ -131,6 +131,6 @@ const linesFor = ({ auth, format }: Settings, configured: Settings): readonly st
 
 const describeResponse = (observation: Observation): string => {
   if (hasToken(observation)) return 'granted';
-  const refusal = tokenRefusalOf(observation);
-  return refusal ? [refusal.status, refusal.code].filter(Boolean).join(' ') : 'no response';
+  const error = tokenErrorOf(observation);
+  return error ? [error.status, error.code].filter(Boolean).join(' ') : 'no response';
 };

@@ -47,7 +47,7 @@ export interface ManagementServerOptions extends HealthOptions {
   readonly drain: () => DrainTimes | undefined;
 }
 
-/** The same with the parts of its server. */
+/** The same, with the parts of its server. */
 interface ManagementAppOptions extends ManagementServerOptions {
   readonly cors: Cors;
   readonly commonHeaders: CommonHeaders;
@@ -141,7 +141,7 @@ const file = (name: string, type: string): RequestHandler => {
 const createRefresh =
   ({ list, secretsRenewal, redact }: ManagementServerOptions): RequestHandler =>
   async (req, res) => {
-    // A longer one names something else, and takes time to read.
+    // A longer target cannot be valid, and would take time to parse.
     const isShort = req.url.length <= MAX_REFRESH_TARGET;
     const overrides = isShort ? toOverrides(req.query['accept']) : undefined;
     if (!overrides) {
@@ -178,7 +178,7 @@ const createRefresh =
       outcome: cached?.representations === before ? 'unchanged' : 'changed',
       count: cached?.count,
       rejected: cached && countRejected(cached.rejected),
-      // Undefined, and so left out, where there is no Redis to share it through.
+      // Undefined, and so left out, without Redis.
       shared: isShared,
       token: {
         from: token.variable,
@@ -190,23 +190,23 @@ const createRefresh =
     sendUncached(res, JSON_TYPE, JSON.stringify(response));
   };
 
-/** In characters; the longest that means something has 31. */
+/** In characters; the longest valid target has 31. */
 const MAX_REFRESH_TARGET = 200;
 
-/** Each variable, with the time since which the content of its file is in use. */
+/** Each variable, with the time since when the content of its file is in use. */
 const toMembers = (files: readonly SecretFileInUse[]) =>
   Object.fromEntries(
     files.map(({ variable, sinceMs }) => [variable, { contentSince: toIso(sinceMs) }]),
   );
 
-/** The reasons that `?accept=` names; undefined where one is unknown. */
+/** The reasons in `?accept=`; undefined if one is unknown. */
 const toOverrides = (accept: unknown): readonly Overridable[] | undefined => {
   if (accept === undefined) return [];
   const named = typeof accept === 'string' ? accept.split(',') : [''];
   return named.every(isOverridable) ? named : undefined;
 };
 
-/** How a list can be taken that is refused for `kind` in spite of these overrides. */
+/** How to accept a list that was refused for `kind` despite these overrides. */
 const hintFor = (kind: LoadErrorKind, overrides: readonly Overridable[]): string =>
   isOverridable(kind)
     ? `; if that is right, POST /refresh?accept=${[...overrides, kind].join(',')} accepts it`

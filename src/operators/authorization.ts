@@ -16,12 +16,12 @@ import type { ManagementRefusedEvent } from '../telemetry/events.ts';
 export type OnRefusal = (reason: ManagementRefusedEvent['reason']) => void;
 
 /**
- * Refuses what asks under another name. A page on the internet can give its own name the address
+ * Refuses requests for another host name. A page on the internet can give its own name the address
  * 127.0.0.1 (DNS rebinding) and then counts, for the browser, as the same origin as this port. It
  * cannot change the name: the browser sends it in `Host`. Names that no such page can have are
  * allowed, and those that are configured.
  *
- * Every host that the request names must be allowed: that of an absolute target counts before
+ * Every host in the request must be allowed: the one in an absolute target takes precedence over
  * `Host` (RFC 9112 section 3.2.2). HTTP/1.0 may name none, as load balancers' checks do; every
  * browser names one.
  */
@@ -64,11 +64,11 @@ const isCrossOrigin = (headers: IncomingMessage['headers']): boolean => {
   const { host = '', origin, 'sec-fetch-site': site } = headers;
   if (site !== undefined) return site !== 'same-origin' && site !== 'none';
   if (origin === undefined) return false;
-  // A longer one is no page's, and could take long to parse.
+  // No page has a longer origin, which could take long to parse.
   if (origin.length > MAX_ORIGIN_LENGTH || !URL.canParse(origin)) return true;
   const { protocol, host: originHost } = new URL(origin);
-  const own = `${protocol}//${host}`;
-  return !URL.canParse(own) || new URL(own).host !== originHost;
+  const ownOrigin = `${protocol}//${host}`;
+  return !URL.canParse(ownOrigin) || new URL(ownOrigin).host !== originHost;
 };
 
 const MAX_ORIGIN_LENGTH = 'https://'.length + MAX_HOST_LENGTH;
@@ -85,8 +85,8 @@ const MAX_WAITING = 32;
 
 /**
  * Lets a request through that carries the token (RFC 6750 section 2.1), whatever others send. A
- * wrong one gets its 401 after a delay. It is the length of the token that keeps it from being
- * guessed; the delay keeps guessing cheap for us.
+ * wrong one gets its 401 after a delay. The length of the token keeps it from being guessed; the
+ * delay keeps the cost of guesses low.
  * @param readToken gives the valid one, and rejects while its file is not usable; undefined: the
  *   operation is off
  */
@@ -96,8 +96,8 @@ export const createTokenCheck = (
   onRefusal: OnRefusal,
 ): RequestHandler => {
   /**
-   * The client of each refusal that waits. One whose client has gone still counts, or going away
-   * would be a way to hurry.
+   * The client of each delayed 401. It still counts after the client has disconnected; otherwise
+   * disconnecting would avoid the delay.
    */
   const waiting: string[] = [];
   return async (req, res, next) => {
@@ -111,7 +111,7 @@ export const createTokenCheck = (
       return;
     }
     const [, given] = /^bearer +(\S+)$/i.exec(req.headers.authorization ?? '') ?? [];
-    // While its file is not usable there is no token that could be right.
+    // While its file is not usable, no token is valid.
     const expected = await readToken().catch(() => undefined);
     if (expected === undefined) {
       onRefusal('no_token');
@@ -136,14 +136,14 @@ export const createTokenCheck = (
     } else if (waiting.length >= MAX_WAITING || companions >= MAX_WAITING_PER_CLIENT) {
       onRefusal('too_many_attempts');
       res.setHeader('Retry-After', Math.ceil(WRONG_TOKEN_DELAY_MS / 1_000));
-      // Fewer guesses a connection, and no queue of them behind this one.
+      // Limits the guesses per connection, and leaves none waiting behind this one.
       res.setHeader('Connection', 'close');
       sendProblem(res, 'too_many_attempts');
     } else {
       onRefusal('wrong_token');
       waiting.push(client);
       clock.after(WRONG_TOKEN_DELAY_MS, () => {
-        // All wait for the same time, so it is the first.
+        // All wait equally long, so this is the first.
         waiting.shift();
         refuse();
       });

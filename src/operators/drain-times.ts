@@ -2,6 +2,6 @@
 export interface DrainTimes {
   /** Until then new connections are accepted. */
   readonly acceptsUntilMs: number;
-  /** Then the last open connections are cut off. */
+  /** At this time the last open connections are closed. */
   readonly endsByMs: number;
 }

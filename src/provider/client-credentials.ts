@@ -10,17 +10,18 @@ import { createTokenRequest, type TokenOptions } from './token-endpoint.ts';
 interface GrantedToken {
   readonly token: string;
   /**
-   * Monotonic milliseconds; Infinity where the endpoint named no usable lifetime: such a token is
+   * In monotonic milliseconds; Infinity if the endpoint gave no usable lifetime: such a token is
    * used until a 401.
    */
   readonly expiresAtMs: number;
-  /** From here on a use also starts a renewal. */
+  /** From this time on, a use of the token also starts a renewal. */
   readonly renewAtMs: number;
 }
 
 /**
- * Renewals start at a use, not by a timer: a token that nobody needs costs the provider nothing.
- * Ahead of the expiry nobody waits for one; only without a valid token do users share the wait.
+ * A use of the token starts a renewal, not a timer: a token that nobody needs costs the provider
+ * nothing. While the token is valid nobody waits for its renewal; without a valid token, all users
+ * wait for the same request.
  */
 export const createClientCredentials = (
   source: ClientCredentials,
@@ -32,7 +33,7 @@ export const createClientCredentials = (
   let granted: GrantedToken | undefined;
   let inFlight: Promise<string> | undefined;
   let failuresInARow = 0;
-  /** The last token that the provider has answered with 401. */
+  /** The last token that the provider rejected (401). */
   let rejectedToken: string | undefined;
 
   /**
@@ -47,8 +48,8 @@ export const createClientCredentials = (
   };
 
   const renewOnce = async (): Promise<string> => {
-    // The lifetime counts from before the request: the endpoint's own clock started at some moment
-    // after.
+    // The lifetime counts from before the request, because it began on the endpoint at some later
+    // time.
     const startedAtMs = clock.monotonicMs();
     try {
       const { token, lifetimeMs, isTyped, isLifetimeIgnored } = await requestToken();
@@ -81,7 +82,7 @@ export const createClientCredentials = (
       granted = { ...granted, renewAtMs: nowMs + delayMs };
     }
     const consequence = describeCurrentToken();
-    if (refusesClient(error))
+    if (rejectsClient(error))
       secrets.noteUse(SECRET_FILE, { problem: `does not work: ${error.message}`, consequence });
     else secrets.noteConsequence(SECRET_FILE, consequence);
     onEvent({ type: 'token-renewal-failed', error, consequence });
@@ -102,7 +103,7 @@ export const createClientCredentials = (
       const nowMs = clock.monotonicMs();
       // Without a token the caller's back-off decides when the endpoint is asked again.
       if (!granted || nowMs >= granted.expiresAtMs) return renew();
-      // Its event reports a failure; the token in use stays good.
+      // A failure is reported by its event, and the current token is still valid.
       if (nowMs >= granted.renewAtMs) renew().catch(() => undefined);
       return Promise.resolve(granted.token);
     },
@@ -127,13 +128,13 @@ export const createClientCredentials = (
 
 const SECRET_FILE = 'PROVIDER_CLIENT_SECRET_FILE';
 
-/** Whether the token endpoint refuses the client, and with it perhaps the secret. */
-const refusesClient = ({ reasonCode, upstreamStatus }: LoadError): boolean =>
+/** Whether the token endpoint rejects the client, and so perhaps its secret. */
+const rejectsClient = ({ reasonCode, upstreamStatus }: LoadError): boolean =>
   reasonCode === 'invalid_client' || reasonCode === 'invalid_grant' || upstreamStatus === 401;
 
 /**
- * The share of its lifetime after which a token is renewed: 80 % to 90 %. An endpoint may then be
- * away for a tenth of the lifetime (6 min of an hour) before anybody must wait for it, and replicas
- * that started together do not ask together.
+ * The share of its lifetime after which a token is renewed: 80 % to 90 %. The endpoint can then be
+ * unavailable for a tenth of the lifetime (6 min of an hour) before anybody must wait for it, and
+ * replicas that started together renew at different times.
  */
 const renewalShare = (random: number): number => 0.8 + 0.1 * random;

@@ -5,7 +5,7 @@ import { codeOf } from '../error-code.ts';
 // Why a request got no response, as a LoadError in this service's own words. An error of undici or
 // Node may hold an address or headers: only its code is passed on.
 
-/** Who was asked, as messages name it. */
+/** The server that a request is for, as messages name it. */
 export type Peer = 'the provider' | 'the token endpoint';
 
 /** The variable with the proxy's address. */
@@ -41,7 +41,7 @@ export const toConnectionError = (
   return new LoadError('unreachable', text, { reasonCode });
 };
 
-/** A connection that could not be used; a second one would not be better. */
+/** The error for a connection that could not be used; reconnecting would not help. */
 export const endedEarly = (peer: Peer, proxy: ProxyVariable | undefined): LoadError =>
   new LoadError(
     'unreachable',
@@ -62,12 +62,12 @@ export const toRejection = (status: number, variable: ProxyVariable): LoadError 
   const proxy = `the proxy in ${variable}`;
   if (status < 200)
     return new LoadError('proxy_unreachable', `the response of ${proxy} ${UNREADABLE} (${status})`);
-  // With a server error the proxy reports on the way behind it: it tried, and found nobody there.
+  // A server error is about the next hop: the proxy tried to connect, and could not.
   if (status >= 500)
     return new LoadError('unreachable', `${proxy} could not reach the host (${status})`, {
       reasonCode: 'PROXY_CANNOT_CONNECT',
     });
-  // Proxies that are not sure about their own name for it answer 401.
+  // Some proxies send 401 instead of 407.
   const problem =
     status === 407 || status === 401
       ? 'does not accept the user and password in its address, or requires them'
@@ -75,15 +75,16 @@ export const toRejection = (status: number, variable: ProxyVariable): LoadError 
   return new LoadError('proxy_refused', `${proxy} ${problem} (${status})`);
 };
 
-/** Node's own limit, which undici takes over. */
+/** Node's limit, which undici uses too. */
 const HEADERS_OVERFLOW = 'UND_ERR_HEADERS_OVERFLOW';
 
 const UNREADABLE = 'is malformed: not HTTP, conflicting lengths, or an unexpected 1xx status';
 
 /**
- * Whether there was a response that undici cannot read. Some of these errors have no code, and 100
- * (Continue) and 101 are told by the message only. RFC 9110 section 15.2 wants a client to go on to
- * the final response; undici skips all other interim ones, except after CONNECT.
+ * Whether undici could not parse the response. Some of these errors have no code, and 100
+ * (Continue) and 101 can only be recognised by the message. RFC 9110 section 15.2 requires a client
+ * to wait for the final response; undici does so after all other interim responses, except after
+ * CONNECT.
  */
 const isUnreadable = (error: unknown): boolean =>
   /bad response|bad upgrade|content-length|HTTPParserError|HPE_|HEADERS_OVERFLOW|ERR_ASSERTION/i.test(
@@ -94,8 +95,8 @@ const isUnreadable = (error: unknown): boolean =>
 const tlsFailure = (code: string, peer: Peer): string | undefined => {
   const fault = connectionFaultOf(code);
   if (fault) return TLS_FAILURES[fault]?.(peer);
-  // In TLS 1.3 a client has sent its request by the time the server reads its certificate. A server
-  // that then closes the connection at once may take its own alert back.
+  // In TLS 1.3 a client has sent its request by the time the server reads its certificate. If the
+  // server then closes the connection at once, its alert may be lost.
   if (/^(?:ECONNRESET|EPIPE|UND_ERR_SOCKET)$/.test(code))
     return `${peer} closed the connection without a response; it may require a client certificate, or refuse this one; check PROVIDER_TLS_CERT_FILE`;
   return undefined;

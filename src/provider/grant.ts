@@ -3,31 +3,30 @@ import { LoadError } from '../banks/load-error.ts';
 import { secretProblem, type SecretRule } from '../secrets/secret.ts';
 import { isJsonObject, parseJson, type JsonObject } from '../json.ts';
 
-// What the token endpoint answered: a grant, a refusal, or something else. Each reason names the
-// member and what was expected; of the endpoint's text only names of members and the codes of RFC
-// 6749 are repeated.
+// Reads the response of the token endpoint: a grant, an error, or something else. Each message
+// names the member and what was expected. Of the endpoint's text, only names of members and the
+// error codes of RFC 6749 are repeated.
 
 export interface Grant {
   readonly token: string;
-  /** Infinity where the endpoint names no lifetime, or one that cannot be used. */
+  /** Infinity if the endpoint gives no lifetime, or one that cannot be used. */
   readonly lifetimeMs: number;
-  /** Whether `expires_in` is there and says nothing, such as 0 or `never`: it counts as none. */
+  /** Whether `expires_in` is present but unusable, such as 0 or `never`; it counts as missing. */
   readonly isLifetimeIgnored: boolean;
   /** Whether there was a `token_type`; without one the token counts as a Bearer token. */
   readonly isTyped: boolean;
 }
 
-/** The codes of RFC 6749 section 5.2; any other text of the endpoint's goes no further. */
+/** The error codes of RFC 6749 section 5.2; no other text of the endpoint is repeated. */
 const ERROR_CODE =
   /^(?:invalid_(?:request|client|grant|scope)|unauthorized_client|unsupported_grant_type)$/;
 
-/** Stands for the code of a response that is neither a grant nor a refusal with a code. */
+/** The `reasonCode` of a response that is neither a grant nor an error with a code. */
 export const UNUSABLE_GRANT = 'UNUSABLE_GRANT';
 
 /**
  * The grant in a response with a 2xx status.
- * @throws {LoadError} `no_token`, with the code of the refusal or UNUSABLE_GRANT as its
- *   `reasonCode`
+ * @throws {LoadError} `no_token`, with the error's code or UNUSABLE_GRANT as its `reasonCode`
  */
 export const readGrant = (body: string, status: number, rule: SecretRule): Grant => {
   const value = parseResponse(body);
@@ -39,7 +38,7 @@ export const readGrant = (body: string, status: number, rule: SecretRule): Grant
   if (typeof token !== 'string')
     // Some endpoints send the errors of RFC 6749 section 5.2 with status 200.
     throw (
-      refusalIn(value, status) ??
+      tokenErrorIn(value, status) ??
       unusable(
         `its response (${status}) has no access_token that is a string${describeMembers(value)}`,
       )
@@ -58,26 +57,29 @@ export const readGrant = (body: string, status: number, rule: SecretRule): Grant
   };
 };
 
-/** Why a response with another status is not a grant, where its body says so. */
-export const readRefusal = (body: string, status: number): LoadError | undefined => {
+/** The error in a response with another status, if its body has one. */
+export const readTokenError = (body: string, status: number): LoadError | undefined => {
   const value = parseResponse(body);
-  return isJsonObject(value) ? refusalIn(value, status) : undefined;
+  return isJsonObject(value) ? tokenErrorIn(value, status) : undefined;
 };
 
-/** A grant is one object; of much nesting each bracket would cost more than a page of text. */
+/**
+ * A grant is one object without nesting. Each bracket of a deeply nested value would take longer to
+ * parse than a page of text.
+ */
 const parseResponse = (body: string): unknown =>
-  // The limit ends the search: 65,536 brackets would take 2 ms to count.
+  // The limit ends the search, because counting 65,536 brackets would take 2 ms.
   body.split(/[[{]/, MAX_BRACKETS + 2).length - 1 > MAX_BRACKETS ? undefined : parseJson(body);
 
 const MAX_BRACKETS = 64;
 
-const refusalIn = ({ error }: JsonObject, status: number): LoadError | undefined => {
+const tokenErrorIn = ({ error }: JsonObject, status: number): LoadError | undefined => {
   if (typeof error !== 'string' || !ERROR_CODE.test(error)) return undefined;
   const text = `the token endpoint refuses the request (${status} ${error}); check ${TO_CHECK[error] ?? ''}`;
   return new LoadError('no_token', text, { upstreamStatus: status, reasonCode: error });
 };
 
-/** What each code is about. */
+/** What to check, by the error's code. */
 const TO_CHECK: Readonly<Record<string, string>> = {
   invalid_request: 'PROVIDER_TOKEN_FORMAT and PROVIDER_TOKEN_SCOPE',
   invalid_client: 'PROVIDER_CLIENT_ID, PROVIDER_CLIENT_SECRET and PROVIDER_TOKEN_AUTH',
@@ -88,8 +90,8 @@ const TO_CHECK: Readonly<Record<string, string>> = {
 };
 
 /**
- * Infinity without a lifetime; undefined for one that is not a number of seconds above 0. RFC 6749
- * section 5.1 wants a number; many endpoints send it as a text.
+ * Infinity if there is no lifetime; undefined if it is not a positive number of seconds. RFC 6749
+ * section 5.1 requires a number; many endpoints send a string.
  */
 const secondsOf = (lifetime: unknown): number | undefined => {
   if (lifetime === undefined || lifetime === null) return Infinity;
@@ -104,10 +106,10 @@ const unusable = (what: string): LoadError =>
   });
 
 const MAX_MEMBERS = 8;
-/** Fewer than a token has. */
+/** Tokens are longer. */
 const MAX_MEMBER_CHARS = 20;
 
-/** The names of the members, for somebody who looks for the token. */
+/** The names of the members, to help find the one that is the token. */
 const describeMembers = (value: JsonObject): string => {
   const names = Object.keys(value).filter(
     (name) => isPlainName(name) && name.length <= MAX_MEMBER_CHARS,

@@ -2,8 +2,8 @@ import { LoadError, UNUSABLE_FILE, type LoadErrorKind } from '../banks/load-erro
 import { SecretFileError } from '../secrets/watched-files.ts';
 
 /**
- * `read`, with files that hold nothing usable as a LoadError of this kind: the load fails before
- * anybody is asked.
+ * `read`, which rejects with a LoadError of this kind if a file has no usable content: the load
+ * then fails before a request is made.
  */
 export const orLoadError =
   <T>(kind: LoadErrorKind, read: () => Promise<T>): (() => Promise<T>) =>

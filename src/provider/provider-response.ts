@@ -6,8 +6,7 @@ import type { Dispatcher } from 'undici';
 import { LoadError } from '../banks/load-error.ts';
 import { codeNote } from './connection-errors.ts';
 
-// The bytes of a response, before anything in them is checked: decompressed, and never more than
-// their limit.
+// Reads the bytes of a response, decompressed and up to a limit, without checking their content.
 
 export interface ProviderResponse {
   readonly status: number;
@@ -16,14 +15,14 @@ export interface ProviderResponse {
   /** When the sender wrote the response, by its own clock. */
   readonly date: string | undefined;
   readonly link: string | undefined;
-  /** Decompressed; empty where the status says enough. */
+  /** Decompressed; empty if the status says enough. */
   readonly body: Buffer;
 }
 
 /**
  * Reads the whole response.
  * @param needsBody whether the body of a response with this status is needed; others are discarded
- * @param maxBytes most of a body, compressed or not
+ * @param maxBytes the largest body, compressed or not
  * @throws {LoadError} `malformed` or `too_large`; the signal's reason
  */
 export const readResponse = async (
@@ -47,20 +46,23 @@ export const readResponse = async (
   return { ...response, body: Buffer.alloc(0) };
 };
 
-/** A body that is not needed, and does not end, hides no status and no `Retry-After` for longer. */
+/**
+ * The longest wait for the end of a body that is not needed, before the status and `Retry-After`
+ * are used.
+ */
 const DISCARD_MS = 500;
 
 /** The first value of a header. */
 export const headerOf = ({ headers }: Dispatcher.ResponseData, name: string): string | undefined =>
   [headers[name]].flat()[0];
 
-/** The value of a header that is a list, which may be in several lines (RFC 9110, section 5.3). */
+/** The value of a header that is a list and may have several lines (RFC 9110 section 5.3). */
 const listHeaderOf = ({ headers }: Dispatcher.ResponseData, name: string): string | undefined =>
   headers[name] && [headers[name]].flat().join(', ');
 
 /**
- * Collects a body as it is decompressed, in one buffer: neither a bomb nor a body in pieces of one
- * byte, each of which would be an object, costs more memory than `maxBytes`.
+ * Collects a body in one buffer while it is decompressed. Neither a decompression bomb nor a body
+ * in chunks of one byte, each one an object, takes more memory than `maxBytes`.
  */
 const readBody = async (
   received: Dispatcher.ResponseData,
@@ -68,12 +70,12 @@ const readBody = async (
   signal: AbortSignal,
 ): Promise<Buffer> => {
   const decoder = decoderFor(listHeaderOf(received, 'content-encoding'));
-  // The system gives the memory only where bytes are written.
+  // The system provides memory only for the part that is written.
   const body = Buffer.allocUnsafeSlow(maxBytes);
   let bytes = 0;
   let chunks = 0;
   let compressedBytes = 0;
-  /** A decoder may read any number of bytes and give none, such as those of a file name in gzip. */
+  /** A decoder may read any number of bytes without output, for example a file name in gzip. */
   const limitCompressed = async function* (compressed: AsyncIterable<Buffer>) {
     for await (const chunk of compressed) {
       compressedBytes += chunk.length;
@@ -87,14 +89,14 @@ const readBody = async (
       chunk.copy(body, bytes);
       bytes += chunk.length;
       if (bytes > maxBytes) {
-        // Otherwise the next bytes are waited for: the decoder has asked for them.
+        // Otherwise this would wait for the next bytes, which the decoder has asked for.
         source.destroy();
         return;
       }
       chunks += 1;
-      // Buffered chunks are iterated without a pause; in pieces of one byte that would take half a
-      // second.
-      // oxlint-disable-next-line no-await-in-loop -- one chunk after the other
+      // Iterating over buffered chunks blocks the event loop: for half a second if they have one
+      // byte each.
+      // oxlint-disable-next-line no-await-in-loop -- sequential on purpose
       if (chunks % CHUNKS_PER_TURN === 0) await setImmediate();
     }
   };
@@ -106,7 +108,7 @@ const readBody = async (
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof LoadError) throw error;
-    // Leaving a loop early ends the pipeline with an error of its own.
+    // Leaving the loop early makes the pipeline fail.
     if (!isTooLarge())
       throw new LoadError('malformed', `the body of the response was cut short${codeNote(error)}`);
   }
@@ -117,7 +119,7 @@ const readBody = async (
 
 const CHUNKS_PER_TURN = 1_000;
 
-/** By a list of codings (RFC 9110 section 8.4), of which at most one may change the bytes. */
+/** The decoder for a list of codings (RFC 9110 section 8.4); at most one may change the bytes. */
 const decoderFor = (contentEncoding = ''): Duplex | undefined => {
   const [coding, ...others] = contentEncoding
     .toLowerCase()

@@ -13,12 +13,12 @@ import {
   type Connections,
   type ConnectionsOptions,
 } from './connections.ts';
-import { processBanksResponse } from './contract.ts';
+import { processBanksResponse } from './banks-response.ts';
 import { MAX_GRANT_BYTES, type TokenEvent, type TokenOptions } from './token-endpoint.ts';
 
 // The provider as the other modules see it: a function that loads a list.
 
-/** A request to the provider has ended; `response` is undefined where there was no complete one. */
+/** A request to the provider has ended; `response` is undefined if there was no complete one. */
 export interface ProviderEvent {
   readonly type: 'provider-called';
   readonly response: ProviderResponse | undefined;
@@ -29,12 +29,12 @@ export interface ProviderOptions extends Pick<TokenOptions, 'clock' | 'random'> 
   readonly version: string;
   readonly secrets: SecretFiles;
   /**
-   * Whose secret a piece of a list contains: such a list is refused. Nothing is looked for unless
-   * given.
+   * The variable whose secret a piece of a list contains; such a list is refused. By default lists
+   * are not searched.
    */
   readonly findEcho?: ((json: string) => string | undefined) | undefined;
   readonly onEvent: (event: TokenEvent | ProviderEvent) => void;
-  /** Resolves host names; Node's own unless given. */
+  /** Resolves host names; by default Node does. */
   readonly lookup?: LookupFunction | undefined;
   /** Creates the connections to the provider and to the token endpoint; by default real ones. */
   readonly createConnections?: ((options: ConnectionsOptions) => Connections) | undefined;
@@ -80,8 +80,8 @@ export const createProvider = (
 
   /**
    * `GET {base_url}/api/v1/banks`. The token goes to the configured address and nowhere else:
-   * undici's `request` follows no redirect, and no error from here holds a header. Emits how long
-   * it took, and how it ended.
+   * undici's `request` follows no redirect, and no error from here contains a header. Emits how
+   * long it took, and how it ended.
    */
   const requestBanks = async (token: string, signal: AbortSignal): Promise<ProviderResponse> => {
     // The wait for the token may have taken all of the time.

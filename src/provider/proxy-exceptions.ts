@@ -1,7 +1,7 @@
 import { isIPv6 } from 'node:net';
 
-// NO_PROXY. undici reads it too, but takes the `1` of `::1` for a port, knows `*` only alone, and
-// tells `example.com.` from `example.com`.
+// NO_PROXY. undici reads it too, but takes the `1` of `::1` for a port, accepts `*` only by itself,
+// and distinguishes `example.com.` from `example.com`.
 
 /**
  * Whether `exceptions`, the value of NO_PROXY, names the host of `url`: itself, a domain above it
@@ -25,7 +25,7 @@ export const isExcepted = (url: URL, exceptions: string): boolean => {
 /** The name, without a dot before or after it, and the port. */
 const ENTRY = /^(?:\*?\.)?(.*?)\.?(?::(\d+))?$/;
 
-/** An IPv6 address in brackets as a URL has it; another name unchanged. */
+/** An IPv6 address in brackets as URLs write it; any other name unchanged. */
 const shortened = (name: string): string =>
   name.startsWith('[') && URL.canParse(`http://${name}`)
     ? new URL(`http://${name}`).hostname

@@ -5,15 +5,15 @@ import { withDeadline } from '../deadline.ts';
 import type { SecretFiles } from '../secrets/secret-files.ts';
 import { PROVIDER_TOKEN_RULE, ruleIn } from '../secrets/secret.ts';
 import type { Connections } from './connections.ts';
-import { toStatusError } from './contract.ts';
+import { toStatusError } from './banks-response.ts';
 import { readResponse } from './provider-response.ts';
 import { orLoadError } from './or-load-error.ts';
-import { readGrant, readRefusal, type Grant } from './grant.ts';
+import { readGrant, readTokenError, type Grant } from './grant.ts';
 import { writeTokenRequest } from './token-request.ts';
 
 // One request to the token endpoint: the OAuth 2.0 client-credentials grant (RFC 6749 section 4.4).
 // The client's secret goes to the configured address and nowhere else: no redirect is followed, and
-// no error from here holds a response's text.
+// no error from here contains the text of a response.
 
 const peer = 'the token endpoint';
 
@@ -30,7 +30,7 @@ export interface TokenOptions {
   readonly connections: Connections;
   readonly userAgent: string;
   readonly environment: 'sandbox' | 'production';
-  /** Longest time for one request. */
+  /** The longest time for one request. */
   readonly timeoutMs: number;
   readonly clock: Clock;
   /** A number in [0, 1), for jitter. */
@@ -49,7 +49,7 @@ export const createTokenRequest = (
 ) => {
   const { endpoint, clientSecret } = source;
   const tokenRule = ruleIn(environment, PROVIDER_TOKEN_RULE);
-  // Read anew for each request, so that it can be rotated.
+  // Read again for each request, so that it can be rotated.
   const readSecret = orLoadError(
     'no_token',
     secrets.reader('PROVIDER_CLIENT_SECRET', clientSecret),
@@ -64,12 +64,12 @@ export const createTokenRequest = (
       signal,
     };
     const response = await connections.request({ method: 'POST', ...request }, (received) =>
-      readResponse(received, isGrantOrRefusal, MAX_GRANT_BYTES, signal),
+      readResponse(received, hasUsefulBody, MAX_GRANT_BYTES, signal),
     );
     // It drops one byte order mark, as for the list.
     const text = new TextDecoder().decode(response.body);
     if (isSuccess(response.status)) return readGrant(text, response.status, tokenRule);
-    throw readRefusal(text, response.status) ?? toStatusError(peer, response, clock.wallMs());
+    throw readTokenError(text, response.status) ?? toStatusError(peer, response, clock.wallMs());
   };
 
   const timeoutError = (): LoadError =>
@@ -84,11 +84,11 @@ export const createTokenRequest = (
 
 const isSuccess = (status: number): boolean => status >= 200 && status < 300;
 
-/** Whether the body of a response says more than its status; 429 is about the rate. */
-const isGrantOrRefusal = (status: number): boolean =>
+/** Whether the body may say more than the status; with 429 it does not. */
+const hasUsefulBody = (status: number): boolean =>
   isSuccess(status) || (status >= 400 && status < 500 && status !== 429);
 
-/** A grant is a few hundred bytes, a few thousand with a large JWT. */
+/** A grant has a few hundred bytes, or a few thousand with a large JWT. */
 export const MAX_GRANT_BYTES = 65_536;
 
 const toTokenError = (error: unknown): LoadError => {
@@ -96,7 +96,7 @@ const toTokenError = (error: unknown): LoadError => {
   return new LoadError(
     // A response without a grant is `no_token`; a failure without a response keeps its kind.
     NO_GRANT.includes(kind) ? 'no_token' : kind,
-    // Of a file nothing was sent there.
+    // If a file is unusable, no request was made.
     message.includes(peer) || reasonCode === UNUSABLE_FILE ? message : `${peer}: ${message}`,
     { retryAfterMs, upstreamStatus, reasonCode, cause },
   );

@@ -2,8 +2,8 @@ import { escapeForForms } from '../form-escapes.ts';
 
 /**
  * How `secret` may be written by programs that send or print it: as it is, JSON-escaped once or
- * twice, percent- or form-encoded, and in Base64 or base64url. Not where letters and digits are
- * encoded one by one.
+ * twice, percent- or form-encoded, and in Base64 or base64url. Encodings of single letters and
+ * digits are not included.
  *
  *     s3cret/+             as it is
  *     s3cret%2F%2B         percent-encoded (in lower case: s3cret%2f%2b)

@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts';
 
 // Whether each secret file is usable. Reading it can fail (noteReading), and so can using its
-// content (noteUse): Redis may refuse the password in it. Each change of a state is one event.
+// content (noteUse): Redis may reject the password in it. Each change of a state is one event.
 
 /** Why a file cannot be used, and what happens meanwhile. */
 export interface FileFault {
@@ -27,17 +27,20 @@ export interface FileStatesOptions {
 export const createFileStates = ({ clock, onEvent }: FileStatesOptions) => {
   /** By variable. */
   const states = new Map<string, SecretFileState>();
-  /** Of the files that could not be used when they were last read. */
+  /** By variable: why the file could not be used when it was last read. */
   const readingFaults = new Map<string, FileFault>();
-  /** Of the files whose content was refused where it was used. */
-  const refusals = new Map<string, FileFault>();
+  /** By variable: why the content of the file was rejected when it was used. */
+  const useFaults = new Map<string, FileFault>();
 
-  /** If reading a file fails, that is reported, and not what the content in use did before. */
+  /**
+   * A fault of the last reading comes before one of the last use, which may be about other content.
+   */
   const update = (variable: string): void => {
-    const fault = readingFaults.get(variable) ?? refusals.get(variable);
-    const known = states.get(variable)?.unusable;
-    if (known?.problem === fault?.problem && known?.consequence === fault?.consequence) return;
-    const sinceMs = known?.sinceMs ?? clock.wallMs();
+    const fault = readingFaults.get(variable) ?? useFaults.get(variable);
+    const reported = states.get(variable)?.unusable;
+    if (reported?.problem === fault?.problem && reported?.consequence === fault?.consequence)
+      return;
+    const sinceMs = reported?.sinceMs ?? clock.wallMs();
     states.set(variable, { variable, unusable: fault && { sinceMs, ...fault } });
     onEvent(
       fault
@@ -58,29 +61,29 @@ export const createFileStates = ({ clock, onEvent }: FileStatesOptions) => {
       update(variable);
     },
     /**
-     * Notes the result of using the content of a file: a refusal; undefined: it works. A refusal is
-     * a fault of the file, until the content changes or works. Ignored if the secret is in no file.
+     * Notes the result of using the content of a file: a fault; undefined: it works. The fault
+     * lasts until the content changes or works. Ignored if the secret is not in a file.
      */
-    noteUse: (variable: string, refusal: FileFault | undefined): void => {
+    noteUse: (variable: string, fault: FileFault | undefined): void => {
       if (!states.has(variable)) return;
-      note(refusals, variable, refusal);
+      note(useFaults, variable, fault);
       update(variable);
     },
-    /** Notes what it means by now that the content of a file was refused, if it was. */
+    /** Updates the consequence of a fault of use, if there is one. */
     noteConsequence: (variable: string, consequence: string): void => {
-      const refusal = refusals.get(variable);
-      if (!refusal) return;
-      refusals.set(variable, { ...refusal, consequence });
+      const fault = useFaults.get(variable);
+      if (!fault) return;
+      useFaults.set(variable, { ...fault, consequence });
       update(variable);
     },
     /** The files have another content. */
     forgetUse: (variables: readonly string[]): void => {
-      for (const variable of variables) refusals.delete(variable);
+      for (const variable of variables) useFaults.delete(variable);
     },
   };
 };
 
-/** Those that cannot be used. */
+/** The files that cannot be used. */
 export const unusableOf = (states: readonly SecretFileState[]) =>
   states.flatMap(({ variable, unusable }) => (unusable ? [{ variable, ...unusable }] : []));
 

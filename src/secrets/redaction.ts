@@ -26,15 +26,15 @@ export const createRedaction = () => {
      * tokens must not slow down every line. A secret that is not {@link isLookedFor} is ignored.
      */
     addSecret: (origin: string, secret: string): void => {
-      const known = secrets.get(origin) ?? [];
-      if (known.at(-1) === secret || !isLookedFor(secret)) return;
+      const values = secrets.get(origin) ?? [];
+      if (values.at(-1) === secret || !isLookedFor(secret)) return;
       secrets.set(
         origin,
-        [...known.filter((value) => value !== secret), secret].slice(-MAX_VALUES),
+        [...values.filter((value) => value !== secret), secret].slice(-MAX_VALUES),
       );
       removeSecrets = createRemover([...secrets.values()].flat().flatMap(encodedForms));
       echoes = [...secrets].map(
-        ([variable, values]) => [variable, values.flatMap(echoFormsOf)] as const,
+        ([variable, each]) => [variable, each.flatMap(echoFormsOf)] as const,
       );
     },
     /**
@@ -47,8 +47,8 @@ export const createRedaction = () => {
       ),
     /**
      * The origin of a secret that a name or a text in `json` contains, in any of its {@link
-     * encodedForms}, also where any of their characters are percent-encoded. Undefined where there
-     * is none, or one of fewer than {@link SHORTEST_ECHO} characters.
+     * encodedForms}, also where any of their characters are percent-encoded. Undefined if there is
+     * none, or only one of fewer than {@link SHORTEST_ECHO} characters.
      */
     findEcho: (json: string): string | undefined => {
       const texts = [json, ...decodings(json)];
@@ -70,7 +70,7 @@ export const isLookedFor = (secret: string): boolean => {
   return counted.length >= 4 && !/^(?:[A-Za-z]+|\d+|[^A-Za-z\d]+)$/.test(counted);
 };
 
-/** What is shorter may be in a list by chance, and would keep it from being served. */
+/** A shorter text may be in a list by chance, and would keep the list from being served. */
 const SHORTEST_ECHO = 8;
 
 /**
@@ -80,8 +80,8 @@ const SHORTEST_ECHO = 8;
 const ECHO_END_CHARS = 64;
 
 /**
- * As a text of JSON may have it; a fragment of JSON such as `"level":40` is not taken for its
- * structure.
+ * As they may be in a string of JSON. A secret such as `"level":40` does not match the structure of
+ * JSON.
  */
 const echoFormsOf = (secret: string): readonly string[] =>
   secret.replaceAll('\\', '').length < SHORTEST_ECHO
@@ -90,7 +90,7 @@ const echoFormsOf = (secret: string): readonly string[] =>
         ...new Set(encodedForms(secret).map((form) => escapeForJson(form).slice(-ECHO_END_CHARS))),
       ].filter(({ length }) => length >= SHORTEST_ECHO);
 
-/** What is percent-encoded in a text of JSON, decoded once, and again what that gives. */
+/** `json` with its percent-encoded parts decoded once, and twice. */
 const decodings = (json: string): readonly string[] => {
   const once = decodePercent(json);
   return once === json ? [] : [once, decodePercent(once)];
@@ -120,7 +120,7 @@ const createRemover = (forms: readonly string[]): ((text: string) => string) => 
 
 /** Enough that few ordinary lines contain one, and that a long secret makes no large expression. */
 const START_CHARS = 8;
-/** What is shorter, such as a part of Base64, is in ordinary text too. */
+/** Shorter forms, such as parts of Base64, occur in ordinary text. */
 const SHORTEST_FORM = 4;
 
 /**
@@ -138,7 +138,7 @@ export const redacting = (
 type Redact = Redaction['redact'];
 
 /**
- * The line with each name and value redacted by itself: a secret that is also a fragment of JSON,
+ * The line with each name and value redacted separately: a secret that is also a fragment of JSON,
  * such as `"level":40`, must not make it invalid.
  */
 const redactLine = (line: string, redact: Redact): string => {
@@ -155,7 +155,7 @@ const redactLine = (line: string, redact: Redact): string => {
   }
 };
 
-/** The members whose values the logger itself writes. */
+/** The members whose values come from the logger. */
 const LOGGERS_NAMES = new Set(['level', 'severity', 'time']);
 
 /**

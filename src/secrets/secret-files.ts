@@ -13,8 +13,8 @@ interface SecretKind {
   /** Space around a token is ignored; in other secrets, only a line break at the end is. */
   readonly isToken: boolean;
   /**
-   * What happens while the file is not usable, for a secret that grants access: it is withdrawn.
-   * Undefined for what the service needs to keep working: the last usable one stays in use.
+   * What happens while the file is not usable, if the secret grants access: it is withdrawn.
+   * Undefined if the service needs the secret to keep working: the last usable one stays in use.
    */
   readonly withdrawal?: string;
 }
@@ -53,9 +53,9 @@ export const createSecretFiles = ({ problemOf, addSecret, ...options }: SecretFi
     ...files,
     addSecret,
     /**
-     * A function that gives a secret. One in a file is read again each time.
-     * @param secretsIn what of the file's content is secret; by default all of it
-     * @throws {SecretFileError} (the function) when there is none
+     * A function that returns a secret. A secret in a file is read again each time.
+     * @param secretsIn the secret parts of the file's content; by default all of it
+     * @throws {SecretFileError} (the function) if there is none
      */
     reader: (
       name: SecretName,
@@ -98,7 +98,7 @@ const readSecret = async (
   return { text, problem: problemOf(name, text) };
 };
 
-/** What is wrong with the file of a secret, for the start. */
+/** What is wrong with the file of a secret, for the checks at the start. */
 export const fileProblem = async (
   name: SecretName,
   path: string,

@@ -10,8 +10,8 @@ export interface ProviderToken {
   /** The current token, another object for each token; undefined: the provider has accepted none. */
   readonly confirmed: () => ConfirmedToken | undefined;
   /**
-   * Requests a new token, if tokens are granted. @returns why that failed, and what becomes of the
-   * current token; undefined if it succeeded
+   * Requests a new token, if tokens are granted.
+   * @returns why that failed, and what becomes of the current token; undefined if it succeeded
    */
   readonly renew: () => Promise<string | undefined>;
 }

@@ -35,7 +35,7 @@ export interface TlsContextOptions {
 /** Far more than a bundle of all public authorities takes. */
 const MAX_PEM_BYTES = 1_048_576;
 
-/** What keeps the files from being used, all at once; none where they are fine. For the start. */
+/** All problems of the files; none if they are usable. For the checks at the start. */
 export const checkTlsFiles = async (
   files: TlsFiles,
   nowMs: number,
@@ -61,7 +61,7 @@ export const createTlsContextSource = (files: TlsFiles, options: TlsContextOptio
     /**
      * The context for the next connection: TLS 1.2 or newer, with the newest usable files. While
      * the files are unusable, as in the middle of a rotation, the last usable ones stay in use.
-     * @throws {SecretFileError} when there have never been usable files
+     * @throws {SecretFileError} if there have never been usable files
      */
     current: async (): Promise<tls.SecureContext> => (await usable()).context,
     /**
@@ -140,8 +140,8 @@ const readTlsFiles = async (
 };
 
 /**
- * In UTF-8, as Latin-1 reads it. Some editors write one, also into a file that is then joined to
- * another, and OpenSSL does not find the line that begins with it.
+ * Byte order marks of UTF-8, read as Latin-1. Some editors write one, perhaps into a file that is
+ * then appended to another. OpenSSL does not recognise a line that begins with one.
  */
 const BYTE_ORDER_MARKS = /^\xef\xbb\xbf/gm;
 
@@ -150,7 +150,10 @@ const keyProblem = (error: unknown): string =>
   'that was issued with it, in PEM, without a passphrase (openssl pkey -in KEY -out NEW removes ' +
   'one), of 2048 bits or more if it is RSA';
 
-/** What is wrong with the certificates whatever the key is: a damaged one, or too short a key. */
+/**
+ * What is wrong with the certificates, whatever the private key is: one is damaged, or its key is
+ * too short.
+ */
 const chainProblem = (cert: string): string | undefined => {
   try {
     tls.createSecureContext({ cert });
@@ -164,7 +167,7 @@ const chainProblem = (cert: string): string | undefined => {
   }
 };
 
-/** An encrypted one may have headers, such as `DEK-Info`, before its Base64. */
+/** An encrypted key may have headers, such as `DEK-Info`, before its Base64. */
 const PRIVATE_KEY = /-----BEGIN [A-Z ]*PRIVATE KEY-----((?:(?!-----)[^])+)-----END/;
 const NO_KEY = 'contains no private key in PEM; it needs a "BEGIN PRIVATE KEY" block';
 const NO_CERTIFICATE =
@@ -183,14 +186,14 @@ const authoritiesProblem = (pem: string): string | undefined => {
 };
 
 /**
- * How many first and last lines of certificates there are. Indented ones count, though OpenSSL
- * skips them; those in a comment do not.
+ * The number of BEGIN and END lines of certificates. Indented lines count, though OpenSSL skips
+ * them; lines in a comment do not.
  */
 const linesOf = (text: string): number => text.match(CERTIFICATE_LINES)?.length ?? 0;
 const CERTIFICATE_LINES = /^[ \t]*-----(?:BEGIN|END) (?:X509 |TRUSTED )?CERTIFICATE-----/gm;
 const AFTER_CERTIFICATE = /(?<=^[ \t]*-----END (?:X509 |TRUSTED )?CERTIFICATE-----)/m;
 
-/** The first certificate, which is the client's own where others follow. */
+/** The first certificate; if others follow, it is the client's own. */
 const parseCertificate = (pem: string): X509Certificate | undefined => {
   try {
     return new X509Certificate(pem);
@@ -216,7 +219,7 @@ const NO_DATE =
 const dateOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
 
 /**
- * `ca` replaces Node's own authorities, so they are named again. Node 22.15 and newer include
+ * `ca` replaces Node's own authorities, so they are added to it. Node 22.15 and newer include
  * NODE_EXTRA_CA_CERTS.
  */
 const defaultAuthorities = (): readonly string[] => {

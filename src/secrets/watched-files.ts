@@ -23,13 +23,13 @@ export interface FileProblem {
 export interface SecretFileInUse {
   readonly variable: string;
   /**
-   * Since when its present content is in use, in wall-clock milliseconds. Files that are used
+   * Since when its current content is in use, in wall-clock milliseconds. Files that are used
    * together change together.
    */
   readonly sinceMs: number;
 }
 
-/** Files that are used together: `value` is what they hold; undefined where that is not usable. */
+/** Files that are used together: `value` is their content; undefined if that is not usable. */
 export interface Reading<T> {
   readonly value?: T | undefined;
   readonly problems: readonly FileProblem[];
@@ -38,18 +38,17 @@ export interface Reading<T> {
 interface FileGroup<T> {
   readonly variables: readonly string[];
   /**
-   * What happens while the files are not usable, where they grant access: what they held is
-   * withdrawn. Undefined where the service needs them to keep working: what they last held stays in
-   * use.
+   * What happens while the files are not usable, if they grant access: their content is withdrawn.
+   * Undefined if the service needs them to keep working: their last usable content stays in use.
    */
   readonly withdrawal?: string | undefined;
-  /** Reads the files; `last` is what they last held. Never rejects. */
+  /** Reads the files; `last` is their last usable content. Never rejects. */
   readonly read: (limits: ReadLimits, last: T | undefined) => Promise<Reading<T>>;
 }
 
 /**
- * A change is reported within a second, also by a busy service. A withdrawn secret is refused at
- * its next use already.
+ * A change is reported within a second, also by a busy service. A withdrawn secret is refused from
+ * its next use on.
  */
 const LOOK_EVERY_MS = 500;
 
@@ -81,9 +80,10 @@ export const createWatchedFiles = (options: WatchedFilesOptions) => {
   let cancelNext = (): void => {};
 
   /**
-   * Adds files to those that are watched. @returns a function that reads them again and gives what
-   * they hold, or last held where that stays in use
-   * @throws {SecretFileError} (the function) when there is nothing to use
+   * Adds files to watch.
+   * @returns a function that reads them again and returns their content, or the last usable one if
+   *   that stays in use
+   * @throws {SecretFileError} (the function) if there is nothing to use
    */
   const add = <T>({ variables, withdrawal, read }: FileGroup<T>): (() => Promise<T>) => {
     let last: T | undefined;
@@ -120,7 +120,10 @@ export const createWatchedFiles = (options: WatchedFilesOptions) => {
     };
   };
 
-  /** Reads all files again. @returns those that are not usable */
+  /**
+   * Reads all files again.
+   * @returns the unusable ones
+   */
   const check = async () => {
     await Promise.all(groups.map(({ reread }) => reread()));
     return states.unusable();
@@ -137,16 +140,16 @@ export const createWatchedFiles = (options: WatchedFilesOptions) => {
     noteConsequence: states.noteConsequence,
     /** The state of each file, as it was when it was last read or used. */
     states: states.all,
-    /** Those that are not usable. */
+    /** The unusable files. */
     unusable: states.unusable,
-    /** Those of which the present content is in use. */
+    /** The files whose current content is in use. */
     inUse: (): readonly SecretFileInUse[] =>
       groups
         .filter(({ variables }) => states.areUsable(variables))
         .flatMap(({ variables, sinceMs }) =>
           variables.map((variable) => ({ variable, sinceMs: sinceMs() })),
         ),
-    /** Reads all files twice a second, so that a change is reported before the content is used. */
+    /** Reads all files twice a second, so that a change is reported before its content is used. */
     start: (): void => {
       isWatching = groups.length > 0;
       watch();

@@ -67,7 +67,7 @@ export const CONNECTION_CLOSED_REASONS = ['address_limit', 'idle', 'over_capacit
  */
 export interface RequestEvent {
   readonly type: 'request-finished';
-  /** The path of the route that answered, a constant of the code; `other` where none did. */
+  /** The path of the route that responded, a constant of the code; `other` if none did. */
   readonly route: string;
   readonly answeredBy: 'hot_path' | 'node_http';
   /** As the client sent it. */

@@ -3,8 +3,8 @@
 // for /banks; here only a scrape does.
 
 /**
- * A value, with the labels that tell it from the others of its metric; histograms have three kinds
- * of them.
+ * A value, with the labels that distinguish it within its metric. Histograms have three kinds of
+ * samples.
  */
 export type Sample = readonly [
   labels: Readonly<Record<string, string>>,
@@ -52,9 +52,9 @@ export const createDurations = ({ help, labels: names, bounds, series = [] }: Du
     help,
     /** `values`: of the labels, in their order. They must come from closed sets. */
     observe: (values: readonly string[], durationMs: number): void => {
-      // There are few, and this takes a twentieth of the time of joining the values to one key.
-      let tally = tallies.find((known) =>
-        known.values.every((value, index) => value === values[index]),
+      // There are few, and joining the values into one key would take twenty times as long.
+      let tally = tallies.find((each) =>
+        each.values.every((value, index) => value === values[index]),
       );
       if (!tally) tallies.push((tally = newTally(values)));
       const seconds = durationMs / 1_000;

@@ -29,7 +29,7 @@ export const createHistory = (
   let current = new MinuteTally();
   const minutes = [current];
   let currentEndsAtMs = clock.monotonicMs() + MINUTE_MS;
-  /** From when the list's age counts, in monotonic milliseconds. */
+  /** When the list's age began, in monotonic milliseconds. */
   let agedFromMs: number | undefined;
 
   const noteAge = (atMs: number): void => {

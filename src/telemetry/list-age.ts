@@ -2,8 +2,8 @@ import type { BankList } from '../banks/bank-list.ts';
 import type { Freshness, FreshnessPolicy } from '../banks/freshness.ts';
 import type { Clock } from '../clock.ts';
 
-// Notices the moments at which the cached list becomes stale and too old to be served. No other
-// event marks them: a load may be under way then, or the next one hours away.
+// Detects when the cached list becomes stale, and when it becomes too old to be served. There is no
+// other event for that: a load may be in progress then, or hours away.
 
 export interface ListAgeOptions {
   readonly list: Pick<BankList, 'status'>;
@@ -20,7 +20,8 @@ export const watchAge = ({ list, clock, policy, onAged }: ListAgeOptions) => {
     if (state !== before) onAged(state);
     const endMs = { fresh: policy.ttlMs, stale: policy.ttlMs + policy.maxStaleMs };
     if (state !== 'fresh' && state !== 'stale') return;
-    // At exactly this age it is still in its state. A timer may be shorter than the wait.
+    // +1: at exactly this age the state is the same. A timer may fire before the whole wait is
+    // over.
     cancel = clock.after(Math.floor(endMs[state] - ageMs) + 1, () => waitFor(state));
   };
   return {

@@ -5,11 +5,11 @@ import { codeOf } from '../error-code.ts';
 // block the service, fill its memory, or keep it from ending. Pino's own destination cannot promise
 // that: the flushSync of its sonic-boom 4.2 retries forever after EPIPE, and it waits 100 ms for
 // each full pipe, so that a reader that keeps up would lose lines above 2,500 a second. Sonic-boom
-// 5 has mended the first.
+// 5 has fixed the first.
 
 export type LogDestination = ReturnType<typeof createLogDestination>;
 
-/** What a log knows of the lines that it had no room for, or that nobody could read any more. */
+/** What a log knows about the lines that it lost: they had no room, or nobody could read them. */
 export type LostLines = Pick<LogDestination, 'lostLines' | 'onReadAgain'>;
 
 /**
@@ -22,7 +22,7 @@ export type LostLines = Pick<LogDestination, 'lostLines' | 'onReadAgain'>;
  * @param fd a non-blocking file descriptor, see {@link openNonBlocking}
  */
 export const createLogDestination = (fd: number) => {
-  // The system gives it memory only as far as it is used, which is a few kilobytes while the log is
+  // The system provides memory only for the part that is used: a few kilobytes while the log is
   // read.
   const buffer = Buffer.allocUnsafe(MAX_WAITING_BYTES);
   /** What waits is `buffer` from `start` to `end`; its first `inFlight` bytes are being written. */
@@ -35,7 +35,7 @@ export const createLogDestination = (fd: number) => {
   let pause: NodeJS.Timeout | undefined;
   let onIdle = (): void => undefined;
   let lost = 0;
-  /** Those of `lost` that the listener knows of. */
+  /** How many of `lost` the listener was told of. */
   let reported = 0;
   let onReadAgain: (lines: number) => void = () => undefined;
 
@@ -44,7 +44,7 @@ export const createLogDestination = (fd: number) => {
   const writeNow = (): void => {
     clearTimeout(pause);
     pause = undefined;
-    // Only now may bytes be moved. Moving fewer would cost more than it gains.
+    // Bytes may be moved only now. Moving fewer would cost more than it gains.
     if (start > MAX_WAITING_BYTES / 2) {
       buffer.copyWithin(0, start, end);
       end -= start;
@@ -68,7 +68,7 @@ export const createLogDestination = (fd: number) => {
       onIdle();
     } else if (isPartial) writeNow();
     else writeAfter(GATHER_MS);
-    // Not for each bit of room that a slow reader makes.
+    // Not each time that a slow reader frees a little space.
     if (lost > reported && !error && end - start < MAX_WAITING_BYTES / 2) {
       const lines = lost - reported;
       reported = lost;

@@ -57,10 +57,10 @@ export interface ListAged {
 export const createEventLog = (logger: Logger, fieldsAreChosen: boolean): EventLog => {
   const list = createListLog(logger, fieldsAreChosen);
   const failingStores = new Set<string>();
-  /** What the newest line on the token said; undefined: that it works. */
+  /** The newest line about a failing token; undefined while it works. */
   let failingToken: string | undefined;
   const notesOnGrants = new Set<string>();
-  /** What the service makes of the endpoint's habits: one line, not one for each token. */
+  /** Logs how the service treats the endpoint's tokens, once and not for each token. */
   const noteOnGrant = (note: string): void => {
     if (!notesOnGrants.has(note)) logger.info(`token: ${note}`);
     notesOnGrants.add(note);
@@ -83,7 +83,7 @@ export const createEventLog = (logger: Logger, fieldsAreChosen: boolean): EventL
         break;
       case 'store-failed': {
         const { store, reason } = event;
-        // Not each new reason: they may alternate with each attempt. The status page has the
+        // New reasons are not logged: they may alternate with each attempt. The status page has the
         // newest.
         if (!failingStores.has(store)) logger.warn({ store }, `${store}: ${reason}`);
         failingStores.add(store);
@@ -175,7 +175,7 @@ const createListLog = (logger: Logger, fieldsAreChosen: boolean) => {
         logger.info(facts, `list: restored the saved list; ${CONSEQUENCES[event.state]}`);
         logRejected(logger, list, previous);
         logNextPage(logger, list, previous);
-        // One that is stale ends no failure.
+        // A stale list does not end a failure.
         logged = event.state === 'fresh' ? { state: 'fresh' } : { ...logged, state: event.state };
       }
     },
@@ -186,7 +186,7 @@ const createListLog = (logger: Logger, fieldsAreChosen: boolean) => {
       readonly error: LoadError;
       readonly state: Freshness;
     }): void => {
-      // Another field is another change, and so is a file that cannot be used or could not.
+      // Other fields are a change, and so is a file that becomes unusable or usable.
       const isOfFile = error.reasonCode === UNUSABLE_FILE;
       const failing = [error.kind, isOfFile, ...error.fields].join();
       if (logged.failing !== failing || logged.state !== state) {

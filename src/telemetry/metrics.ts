@@ -30,7 +30,7 @@ export interface MetricsOptions {
   /** The state of each file that holds a secret, a certificate or a key. */
   readonly secretFiles: () => readonly SecretFileState[];
   readonly version: string;
-  /** So far. */
+  /** How many lines the log has lost so far. */
   readonly lostLogLines: () => number;
 }
 
@@ -197,14 +197,14 @@ const gaugesOf = ({ provider, cache, banks }: Config, options: MetricsOptions): 
 const inSeconds = (ms: number | undefined): readonly Sample[] =>
   ms === undefined ? [] : [[{}, ms / 1_000]];
 
-/** A sample for each of `values` of the label. */
+/** A sample for each of the label's `values`. */
 const forEach = <V extends string>(
   label: string,
   values: readonly V[],
   sampleOf: (value: V) => number,
 ): readonly Sample[] => values.map((value) => [{ [label]: value }, sampleOf(value)]);
 
-/** A count for each of `values` of the label, from 0. */
+/** A count for each of the label's `values`, from 0. */
 const createCounter = (help: string, label: string, values: readonly string[]) => {
   const counts = new Map(values.map((value) => [value, 0]));
   return {
@@ -216,7 +216,7 @@ const createCounter = (help: string, label: string, values: readonly string[]) =
   } as const;
 };
 
-/** What adds up, in the order of the scrape. */
+/** Counters and histograms, in the order of the scrape. */
 const createTallies = ({ stores, lostLogLines }: MetricsOptions) => ({
   banks_served_total: createCounter(
     'Requests for the list, by its state: fresh and stale were answered with it, empty and expired with an error',

@@ -1,7 +1,7 @@
 import { readList } from '../../src/banks/reading/list-reader.ts';
 import { nearestName } from '../../src/nearest-name.ts';
-import { labelProblem, namesNextPage, toStatusError } from '../../src/provider/contract.ts';
-import { readGrant, readRefusal } from '../../src/provider/grant.ts';
+import { labelProblem, namesNextPage, toStatusError } from '../../src/provider/banks-response.ts';
+import { readGrant, readTokenError } from '../../src/provider/grant.ts';
 import { createRedaction } from '../../src/secrets/redaction.ts';
 import { PROVIDER_TOKEN_RULE } from '../../src/secrets/secret.ts';
 import { NESTED, repeat, SHAPES, startingWith, type Shape } from './shapes.ts';
@@ -128,6 +128,6 @@ export const PROVIDER_PLACES: readonly TextPlace[] = [
     longest: 65_536,
     plain: SHORT_ENTRIES,
     shapes: [...GRANTS, ...SHAPES],
-    reader: ignoringErrors((text) => readRefusal(text, 400)),
+    reader: ignoringErrors((text) => readTokenError(text, 400)),
   },
 ];

@@ -22,8 +22,7 @@ const joined = (
 ): string => (second[0] === 0 ? first : [...first, ...second]).join(NO_BREAK_SPACE);
 
 /**
- * A moment in UTC: the time of day, or the day and the minute where it is not on the day of
- * `nowMs`.
+ * A moment in UTC: the time of day, or the day and the minute if it is not on the day of `nowMs`.
  */
 export const formatTime = (wallMs: number, nowMs: number): string => {
   // Such as "Thu, 08 Jan 2026 03:16:00 GMT".

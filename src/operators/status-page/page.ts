@@ -20,8 +20,8 @@ import {
 } from './verdict.ts';
 
 // The page that people open first when something seems wrong, as HTML. It is complete without its
-// script, which only renews it in place and looks its parts up by id. No address of the provider
-// and no secret is on it.
+// script, which only renews it in place and looks up its parts by id. It contains no address of the
+// provider and no secret.
 
 interface PageContent extends Situation {
   readonly environment: string;
@@ -205,9 +205,9 @@ const time = (wallMs: number, nowMs: number): Html =>
   html`<time datetime="${toIso(wallMs)}">${formatTime(wallMs, nowMs)}</time>`;
 
 /**
- * The shell commands on the page, with what must be true where each is run. Each works when it is
- * pasted into a POSIX shell as it stands: the host check lets no `Host` through that could end the
- * quotes. HTTP/1.0 may have none.
+ * The shell commands on the page, with the requirements for each. Each works if pasted into a POSIX
+ * shell: the host check refuses every `Host` that could end the quotes. HTTP/1.0 requests may have
+ * none.
  */
 export const commandsFor = ({ headers, socket }: IncomingMessage, isRefreshEnabled: boolean) => {
   const { host = `127.0.0.1:${socket.localPort}` } = headers;

@@ -4,7 +4,7 @@ import { formatCount, formatDuration } from './format.ts';
 import { html, type Html } from './html.ts';
 
 // The last hours as four small plots. The drawings hold shapes only, stretched to the available
-// width; their labels are HTML beside them, and each caption sums its plot up in words.
+// width; their labels are HTML next to them, and each caption sums up its plot in words.
 
 interface Plot {
   readonly title: string;
@@ -102,7 +102,7 @@ const renderPlot = (plot: Plot, minutes: number): Html => {
   const bars = series.flatMap(({ name, values, hangs }) =>
     values.flatMap((value, index) => {
       if (!value) return [];
-      // None is too flat to be seen.
+      // No bar may be too flat to be seen.
       const height = Math.max(2, longest * (value / top));
       const [x, y] = [xOf(index) + (step - width) / 2, hangs ? zero : zero - height].map(round);
       return html`<rect

@@ -2,13 +2,13 @@ import { notAfter } from '../../clock.ts';
 import { unusableOf, type SecretFileState } from '../../secrets/file-states.ts';
 import { formatCount, formatDuration, formatTime } from './format.ts';
 
-/** What the page says of unusable secret files; undefined where all are usable. Pure. */
+/** What the page says about unusable secret files; undefined if all are usable. Pure. */
 export const describeUnusableFiles = (secretFiles: readonly SecretFileState[], nowMs: number) => {
   const files = unusableOf(secretFiles);
   if (files.length === 0) return undefined;
   const count = formatCount(files.length, 'secret file', 'secret files');
   return {
-    /** Where nothing else is wrong. */
+    /** If nothing else is wrong. */
     headline: `Users get the current list, but ${count} cannot be used.`,
     problems: files.map(({ variable, problem, consequence, ...file }) => {
       const sinceMs = notAfter(nowMs, file.sinceMs);

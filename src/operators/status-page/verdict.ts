@@ -36,7 +36,7 @@ const toVerdict = (
 
 export interface FaultReport {
   readonly summary: string;
-  /** Since when, how often and with which status; undefined where no load has failed. */
+  /** Since when, how often and with which status; undefined if no load has failed. */
   readonly history?: string | undefined;
   /** What the failed load reported, in the words of the log. */
   readonly details?: string;

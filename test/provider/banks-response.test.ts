@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { processBanksResponse } from '../../src/provider/contract.ts';
+import { processBanksResponse } from '../../src/provider/banks-response.ts';
 import { EVERY_FIELD } from '../helpers/read-banks.ts';
 
 // What an answer's status, Retry-After and label mean; what counts as a list is in

@@ -10,9 +10,9 @@ import type { Peer } from './connection-errors.ts';
 import type { ProviderResponse } from './provider-response.ts';
 import { parseHttpDate } from '../http-date.ts';
 
-// What the provider's responses mean: one in; checked, narrowed banks out, or a LoadError that
-// says why not. No network, and no clock but for the century of a date with a two-digit year. All
-// that is assumed of an entry is that it is a JSON object; only published fields get through.
+// Checks a response of the provider and reads the list in it; if there is none, a LoadError says
+// why. Uses no network, and the clock only for the century of a date with a two-digit year. Of an
+// entry, only that it is a JSON object is assumed; only published fields are passed on.
 
 interface CheckOptions extends ReadOptions {
   /** Wall-clock milliseconds, for a dated `Retry-After` in a response without a `Date`. */
@@ -21,7 +21,7 @@ interface CheckOptions extends ReadOptions {
 
 /**
  * Checks the response to `GET /api/v1/banks`, and reads the list in it.
- * @throws {LoadError} when it is not a list
+ * @throws {LoadError} if it is not a list
  */
 export const processBanksResponse = async (
   response: ProviderResponse,
@@ -68,8 +68,8 @@ export const toStatusError = (
 
 /**
  * `Retry-After` as milliseconds from now: delay-seconds or an HTTP-date (RFC 9110 section 10.2.3);
- * anything else is ignored. A date is one of the sender's clock, as `date` is: their difference is
- * right however far that clock is from this machine's.
+ * anything else is ignored. A date is by the sender's clock, as `date` is, so their difference is
+ * right even if that clock is wrong.
  */
 const parseRetryAfter = (
   value: string | undefined,
@@ -84,8 +84,8 @@ const parseRetryAfter = (
 };
 
 /**
- * What is wrong with a type. A missing one is accepted, because the parser decides; one other than
- * JSON is usually that of an error page.
+ * What is wrong with a `Content-Type`. A missing one is accepted, because the parser decides; a
+ * type other than JSON usually belongs to an error page.
  */
 export const labelProblem = (contentType = 'application/json'): string | undefined => {
   const type = parseMediaType(contentType);
@@ -96,7 +96,7 @@ export const labelProblem = (contentType = 'application/json'): string | undefin
     : 'with a charset other than UTF-8';
 };
 
-/** Also every type with the suffix of JSON (RFC 6839 section 3.1). */
+/** Includes every type with the suffix `+json` (RFC 6839 section 3.1). */
 const JSON_ESSENCE = /^(?:application|text)\/json$|\/[a-z\d].*\+json$/;
 
 /**
