@@ -13,7 +13,7 @@ import { pathOf, type RequestLog } from './request-log.ts';
 
 // The applications of both ports: what they do with every request, whatever it asks for, and which
 // resources exist. They do not listen, and read no body. A header for every response belongs in
-// common-headers.ts: no middleware of Express sees a GET or HEAD of /banks.
+// common-headers.ts: the hot path does not go through Express.
 
 export type Middleware = (req: IncomingMessage, res: ServerResponse, next: () => void) => void;
 
@@ -35,20 +35,15 @@ interface AppExtras {
   readonly check?: Middleware;
   /** What a 404 says. */
   readonly notFound?: string;
-  /** The handler of a resource that needs nothing of Express: GET and HEAD get there without it. */
-  readonly direct?: { readonly path: string; readonly get: DirectHandler };
 }
-
-type DirectHandler = (req: IncomingMessage, res: ServerResponse) => Promise<void>;
 
 /** An application with the probes and what `define` adds. */
 export const createApp = (
   options: AppOptions,
   define: (resource: DefineResource, app: Express) => void,
-  { check, notFound, direct }: AppExtras = {},
+  { check, notFound }: AppExtras = {},
 ): RequestListener => {
   const { cors, requestLog } = options;
-  const fail = createFail(requestLog);
   const app = express();
   // No headers of its own, and exact paths.
   app
@@ -75,25 +70,16 @@ export const createApp = (
   };
   resource('/healthz', createHealthz(options));
   resource('/readyz', createReadyz(options));
-  if (direct) resource(direct.path, direct.get);
   define(resource, app);
   app.use((_req, res) =>
     sendProblem(res, 'not_found', notFound === undefined ? {} : { detail: notFound }),
   );
-  app.use(fail);
+  app.use(createFail(requestLog));
 
   const admit = createRequestAdmission(options);
-  const route: RequestListener = (req, res) => {
-    if (!direct || pathOf(req) !== direct.path || (req.method !== 'GET' && req.method !== 'HEAD'))
-      return void app(req, res);
-    requestLog.note(req, { route: direct.path });
-    direct
-      .get(req, res)
-      .catch((error: unknown) => fail(error, req, res, () => req.socket.destroy()));
-  };
   const checkAndRoute: RequestListener = check
-    ? (req, res) => check(req, res, () => route(req, res))
-    : route;
+    ? (req, res) => check(req, res, () => void app(req, res))
+    : app;
   return (req, res) =>
     requestLog.middleware(req, res, () => admit(req, res, () => checkAndRoute(req, res)));
 };
@@ -103,8 +89,9 @@ interface PublicAppOptions extends AppOptions, BanksRouteOptions {
 }
 
 export const createPublicApp = (options: PublicAppOptions): RequestListener =>
-  createApp(options, (resource) => resource('/openapi.json', createOpenApiRoute(options)), {
-    direct: { path: '/banks', get: createBanksRoute(options) },
+  createApp(options, (resource) => {
+    resource('/banks', createBanksRoute(options));
+    resource('/openapi.json', createOpenApiRoute(options));
   });
 
 /**

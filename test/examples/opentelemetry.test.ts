@@ -92,6 +92,9 @@ test('with HOT_PATH=off, OpenTelemetry sees each request and each load, and no t
   const succeeded = { key: 'http.response.status_code', value: { intValue: 200 } };
   expect(spans(SERVER, '/banks')[0]?.traceId).toBe(TRACE_ID);
   expect(spans(SERVER, '/banks')[0]?.attributes).toContainEqual(succeeded);
+  // What Express's instrumentation adds.
+  const route = { key: 'http.route', value: { stringValue: '/banks' } };
+  expect(spans(SERVER, '/banks')[0]?.attributes).toContainEqual(route);
   expect(spans(CLIENT, '/api/v1/banks')[0]?.attributes).toContainEqual(succeeded);
   expect(JSON.stringify(exported)).not.toContain('emulator-access-token');
 });

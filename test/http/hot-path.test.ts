@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { response } from 'express';
+import { ServerResponse } from 'node:http';
 import { ENCODINGS } from '../../src/banks/representation.ts';
 import { MAX_HEADER_BYTES } from '../../src/http-front/limits.ts';
 import { startBothPaths, type BothPaths } from '../helpers/both-paths.ts';
@@ -149,6 +151,33 @@ test('both have every header that a response by Express has', async () => {
   // A header for every response belongs in src/http/common-headers.ts.
   expect(await namesOf('/banks')).toEqual(expect.arrayContaining(byExpress));
   expect(byExpress).toEqual(expect.arrayContaining(['content-security-policy', 'x-request-id']));
+});
+
+describe('whatever extends Express, as agents do, sees each request that the hot path does not answer', () => {
+  // The documented way is the prototype of every response.
+  beforeAll(() => {
+    Object.assign(response, {
+      writeHead(this: ServerResponse, ...given: Parameters<ServerResponse['writeHead']>) {
+        return ServerResponse.prototype.writeHead.apply(this.setHeader('X-By', 'Express'), given);
+      },
+    });
+  });
+  afterAll(() => void Reflect.deleteProperty(response, 'writeHead'));
+
+  const HEAD = get().replace('GET', 'HEAD');
+  test.each([
+    ['on', 'GET', get(), null],
+    ['off', 'GET', get(), 'Express'],
+    ['off', 'a revalidation', get('If-None-Match: *'), 'Express'],
+    ['off', 'a condition that is not met', get('If-Match: "a"'), 'Express'],
+    ['off', 'HEAD', HEAD, 'Express'],
+    ['on', 'HEAD', HEAD, 'Express'],
+    ['on', 'a condition that is not met', get('If-Match: "a"'), 'Express'],
+  ])('HOT_PATH=%s: %s', async (hotPath, _what, request, by) => {
+    const { url } = hotPath === 'on' ? paths.hot : paths.express;
+    const [answer] = await sendRaw(url, `${request}\r\n\r\n`, { methods: [request.slice(0, 4)] });
+    expect(answer?.headers.get('x-by') ?? null).toBe(by);
+  });
 });
 
 test('both answer alike while draining, where every response is the last', async () => {

@@ -7,8 +7,7 @@ import { FAILURE_KINDS } from '../../failure-kinds.ts';
 import { sendProblem } from '../problems.ts';
 
 // GET and HEAD /banks: the cached bytes as they are, in the encoding that the client prefers. It
-// waits only while there is no list to serve. It needs nothing of Express, and is called without;
-// hot-path.ts is the shorter way for ordinary requests.
+// waits only while there is no list to serve. hot-path.ts is the shorter way for ordinary requests.
 
 export interface BanksRouteOptions {
   readonly list: BankList;
