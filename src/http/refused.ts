@@ -9,18 +9,35 @@ import type { RefusalCode, RefusalResponse } from '../http-front/index.ts';
 // CONNECT, or that is given up for the bound on memory. It is the same problem+json as any other
 // error, with the headers of every response.
 
+/** What the client got instead of the application's response. */
+interface Refused {
+  readonly code: RefusalCode;
+  readonly status: number;
+  readonly contentBytes: number;
+}
+
+const sentInstead = new WeakMap<ServerResponse, Refused>();
+
+/** What was sent instead of this response, if the front gave up its request. */
+export const refusedInsteadOf = (res: ServerResponse): Refused | undefined => sentInstead.get(res);
+
 /**
- * Gives the response, and logs that it was given. `pending`: the application's, if it had the
- * request and had not begun to respond; its request id is kept.
+ * Gives the response. `pending` is the application's, if it had the request and had not begun to
+ * respond. Its request id is kept, and its request log writes the line; otherwise the line is
+ * written here.
  */
 export const createRespondToRefused =
   (commonHeaders: FlatHeaders, logger: Logger) =>
   (code: RefusalCode, pending?: ServerResponse): RefusalResponse => {
     const requestId = String(pending?.getHeader('X-Request-Id') ?? randomUUID());
     const { status, headers, body } = problemResponse(code);
+    if (pending) sentInstead.set(pending, { code, status, contentBytes: Buffer.byteLength(body) });
     // As in request-log.ts.
-    const level = status < 500 ? 'info' : 'warn';
-    logger[level]({ statusCode: status, code, requestId }, 'request refused');
+    else
+      logger[status < 500 ? 'info' : 'warn'](
+        { statusCode: status, code, requestId },
+        'request refused',
+      );
     const own = ['X-Request-Id', requestId, ...(MORE_HEADERS[code] ?? [])];
     return { status, headers: [...commonHeaders, ...own, ...headers], body };
   };

@@ -6,11 +6,12 @@ import { pinoHttp } from 'pino-http';
 import { isServable, type Freshness } from '../banks/freshness.ts';
 import { toIso } from '../clock.ts';
 import type { Redaction } from '../secrets/redaction.ts';
-import type { RequestEvent } from '../telemetry/events.ts';
+import { isServerError, type RequestEvent } from '../telemetry/events.ts';
 import type { ClientAddress } from './client-address.ts';
 import type { Cors } from './cors.ts';
 import { PROBES } from './health.ts';
 import type { RequestHead } from './headers.ts';
+import { refusedInsteadOf } from './refused.ts';
 
 // What becomes of a finished request: one event and one log line. No other header and no query
 // string is logged: either may hold what a client did not mean to reveal. A line of level info is
@@ -48,9 +49,10 @@ export const createRequestLog = (options: RequestLogOptions) => {
     /** Emits the event and gives the line: the one place where either is made. */
     return (
       notes: Notes,
-      status: number,
+      status: RequestOutcome['status'],
       contentBytes: number,
       isWritten: boolean,
+      code?: RequestOutcome['code'],
     ): RequestLine => {
       const durationMs = Math.round((performance.now() - startedAtMs) * 1_000) / 1_000;
       const bytes = method === 'HEAD' ? 0 : contentBytes;
@@ -74,6 +76,7 @@ export const createRequestLog = (options: RequestLogOptions) => {
         method,
         path,
         statusCode: status,
+        code,
         durationMs,
         bytes,
         ip,
@@ -107,12 +110,8 @@ export const createRequestLog = (options: RequestLogOptions) => {
       const record = createRecord(req, requestId);
       const isClientsId = req.headers['x-request-id'] !== undefined;
       res.once('close', () => {
-        const contentBytes = Number(res.getHeader('Content-Length') ?? 0);
-        write(
-          record(notes, res.statusCode, contentBytes, res.writableFinished),
-          notes,
-          isClientsId,
-        );
+        const { status, contentBytes, isWritten, code } = outcomeOf(res);
+        write(record(notes, status, contentBytes, isWritten, code), notes, isClientsId);
       });
       next();
     },
@@ -146,6 +145,29 @@ export const createRequestLog = (options: RequestLogOptions) => {
 
 /** What a request's event says besides what is read from its head. */
 type Notes = Pick<RequestEvent, 'answeredBy' | 'route' | 'listState' | 'waited'>;
+
+/** What the client got. */
+interface RequestOutcome {
+  /** Undefined if it went away before a response began. */
+  readonly status: number | undefined;
+  /** Why the request was refused. */
+  readonly code: string | undefined;
+  readonly contentBytes: number;
+  /** Whether all of it was written before the client was gone. */
+  readonly isWritten: boolean;
+}
+
+/** The outcome of a request whose response has been closed. */
+const outcomeOf = (res: ServerResponse): RequestOutcome => {
+  const refused = refusedInsteadOf(res);
+  if (refused) return { ...refused, isWritten: true };
+  return {
+    status: res.headersSent ? res.statusCode : undefined,
+    code: undefined,
+    contentBytes: Number(res.getHeader('Content-Length') ?? 0),
+    isWritten: res.writableFinished,
+  };
+};
 
 /**
  * Gives a request a logger of its own, `req.log`. Making one takes longer than everything else that
@@ -200,8 +222,8 @@ const TRACE_PARENT =
  * {@link PROBES} come every few seconds from every side: their successes would be most of the log.
  */
 const levelOf = ({ route, status, listState }: Notes & Pick<RequestEvent, 'status'>) => {
-  if (PROBES.has(route)) return status < 400 ? 'debug' : 'info';
-  if (status < 500) return 'info';
+  if (PROBES.has(route)) return status !== undefined && status < 400 ? 'debug' : 'info';
+  if (!isServerError(status)) return 'info';
   return listState !== undefined && !isServable(listState) ? 'error' : 'warn';
 };
 
@@ -209,7 +231,9 @@ const levelOf = ({ route, status, listState }: Notes & Pick<RequestEvent, 'statu
 interface RequestLine extends Pick<RequestEvent, 'method' | 'durationMs' | 'bytes'> {
   readonly requestId: string;
   /** Not `status`: log platforms read a line's severity from that name, before `severity`. */
-  readonly statusCode: number;
+  readonly statusCode: number | undefined;
+  /** Of a request that was refused: the code of the response. */
+  readonly code: string | undefined;
   /** Without the query, at most 256 characters. */
   readonly path: string;
   readonly ip: string | undefined;
@@ -228,7 +252,7 @@ const toText = (
   isClientsId: boolean,
   redact: Redaction['redact'],
 ): string => {
-  const { method, statusCode, durationMs, bytes, ip, traceId } = line;
+  const { method, statusCode, code, durationMs, bytes, ip, traceId } = line;
   const quote = (clientText: string): string => JSON.stringify(redact(clientText));
   // The pattern of a client's identifier leaves nothing to escape, and our own has nothing to
   // redact.
@@ -236,9 +260,11 @@ const toText = (
   const path = line.path === '/banks' ? '"/banks"' : quote(line.path);
   const address = ip === undefined ? '' : `,"ip":${isIPv4(ip) ? `"${ip}"` : quote(ip)}`;
   const trace = traceId === undefined ? '' : `,"traceId":"${redact(traceId)}"`;
+  const status = statusCode === undefined ? '' : `,"statusCode":${statusCode}`;
+  const refusal = code === undefined ? '' : `,"code":"${code}"`;
   return (
     `{"level":30,"severity":"INFO","time":"${time}","requestId":"${requestId}",` +
-    `"method":"${method}","path":${path},"statusCode":${statusCode},"durationMs":${durationMs},"bytes":${bytes}${address}${trace}` +
+    `"method":"${method}","path":${path}${status}${refusal},"durationMs":${durationMs},"bytes":${bytes}${address}${trace}` +
     `${line.aborted ? ',"aborted":true' : ''},"msg":"request"}\n`
   );
 };

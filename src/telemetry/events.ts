@@ -72,7 +72,8 @@ export interface RequestEvent {
   readonly answeredBy: 'hot_path' | 'node_http';
   /** As the client sent it. */
   readonly method: string;
-  readonly status: number;
+  /** Undefined if the client went away before a response began. */
+  readonly status: number | undefined;
   readonly durationMs: number;
   /** Of content, without the head. */
   readonly bytes: number;
@@ -88,6 +89,9 @@ export interface RequestEvent {
   /** Whether it came from a page of an origin that CORS_ORIGINS does not allow. */
   readonly isRefusedOrigin: boolean;
 }
+
+/** Whether a response with this status is the service's failure. */
+export const isServerError = (status: RequestEvent['status']): boolean => (status ?? 0) >= 500;
 
 /** Whether a configured store works, as its newest event says. It works until it fails. */
 export interface StoreState {

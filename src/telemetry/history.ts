@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts';
-import type { ServiceEvent } from './events.ts';
+import { isServerError, type ServiceEvent } from './events.ts';
 
 // The last six hours by the minute, for the status page.
 
@@ -57,7 +57,7 @@ export const createHistory = (
       catchUp(nowMs);
       if (event.type === 'request-finished') {
         current.requests += 1;
-        if (event.status >= 500) current.failedRequests += 1;
+        if (isServerError(event.status)) current.failedRequests += 1;
       } else if ('list' in event) {
         if (event.type === 'list-renewed') current.renewed += 1;
         // The last age of the list that is replaced. That of the new one is noted later, because it

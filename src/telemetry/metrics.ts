@@ -12,6 +12,7 @@ import {
   CONNECTION_CLOSED_REASONS,
   MANAGEMENT_REFUSALS,
   REQUEST_REFUSALS,
+  isServerError,
   type RequestEvent,
   type ServiceEvent,
   type StoreState,
@@ -49,7 +50,7 @@ export const createMetrics = (config: Config, options: MetricsOptions) => {
     tallies.banks_http_requests_total.count(event.answeredBy);
     if (listState && !aborted) tallies.banks_served_total.count(listState);
     if (event.waited) {
-      const end = status < 500 ? 'served' : 'failed';
+      const end = isServerError(status) ? 'failed' : 'served';
       tallies.banks_list_waits_total.count(aborted ? 'aborted' : end);
     }
     if (event.isRefusedOrigin)

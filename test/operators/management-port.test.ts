@@ -402,7 +402,7 @@ test('what the connections hold is bounded: the oldest request that waits gets 5
   expect(text).toContain('\r\nX-Request-Id: mine\r\n');
   // As of any other 5xx.
   expect(rig.log()).toMatch(
-    /"severity":"WARNING".*"statusCode":503,"code":"overloaded","requestId":"mine"/,
+    /"severity":"WARNING".*"requestId":"mine".*"statusCode":503,"code":"overloaded"/,
   );
 });
 

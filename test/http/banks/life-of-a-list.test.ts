@@ -101,6 +101,44 @@ test('requests that find an expired list and a retry under way wait for it, shar
   await expectWaits(2, 1);
 });
 
+test('a request that waits and has to make room for others is logged once, as the 503 that its client got', async () => {
+  rig = await startRig({ before: holdCalls });
+  // With what follows its long head, each takes some 190 kB of the 32 MB.
+  const bytes = `GET /banks HTTP/1.1\r\nHost: a\r\nX-Request-Id: first\r\nX: ${'x'.repeat(15_000)}\r\n\r\n${'x'.repeat(60_000)}`;
+  const first = await openRaw(rig.url);
+  first.socket.write(bytes);
+  // It waits once later requests have been answered.
+  for (let others = 0; others < 3; others += 1) await fetch(`${rig.url}/healthz`);
+  for (let others = 0; others < 200; others += 1)
+    (await openRaw(rig.url)).socket.write(bytes.replace('first', 'other'));
+  await eventually(() => first.received().includes('"code":"overloaded"'));
+  expect(first.received()).toMatch(/^HTTP\/1\.1 503 .*\r\n[^]*^X-Request-Id: first\r$/im);
+  const [, length] = /^Content-Length: (\d+)/im.exec(first.received()) ?? [];
+  const lines = (): unknown[] =>
+    rig
+      .log()
+      .split('\n')
+      .filter((line) => line.includes('"requestId":"first"'))
+      .map((line) => JSON.parse(line));
+  await eventually(() => lines().length > 0);
+  await waitUntil('a counted wait', waits, ([, failed = 0]) => failed > 0);
+  expect(lines()).toEqual([
+    expect.objectContaining({
+      severity: 'WARNING',
+      msg: 'request',
+      path: '/banks',
+      statusCode: 503,
+    }),
+  ]);
+  expect(lines()[0]).toMatchObject({ code: 'overloaded', bytes: Number(length) });
+  expect(lines()[0]).not.toHaveProperty('aborted');
+  const [served, , aborted] = await waits();
+  expect([served, aborted]).toEqual([0, 0]);
+  const metrics = await (await fetch(`${rig.managementUrl}/metrics`)).text();
+  expect(metrics).toMatch(/_count\{route="\/banks",method="GET",status="5xx"\} [1-9]/);
+  expect(metrics).not.toContain('route="/banks",method="GET",status="aborted"');
+});
+
 test('a client that goes away while it waits was not served', async () => {
   rig = await startRig({ before: holdCalls });
   const { socket } = await openRaw(rig.url);
@@ -109,6 +147,10 @@ test('a client that goes away while it waits was not served', async () => {
   for (let others = 0; others < 3; others += 1) await fetch(`${rig.url}/healthz`);
   socket.resetAndDestroy();
   await expectWaits(0, 0, 1);
+  // It got no status.
+  const [line = ''] = /.*"path":"\/banks".*/.exec(rig.log()) ?? [];
+  expect(JSON.parse(line)).toMatchObject({ path: '/banks', bytes: 0, aborted: true });
+  expect(JSON.parse(line)).not.toHaveProperty('statusCode');
   for (const res of calls.splice(0)) sendList(res);
 });
 
