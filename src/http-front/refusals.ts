@@ -6,18 +6,22 @@ import { MAX_HEADERS, MAX_HOST_LENGTH, MAX_TARGET_LENGTH } from './limits.ts';
 // Which requests are refused, whatever they ask for: those that no application gets, and those that
 // Node's parser accepts although they must or should be refused.
 
-/** `method_not_allowed` is CONNECT, and `overloaded` what had to give up its memory. */
+/**
+ * Why no application gets a request, or gets to respond to it. `method_not_allowed` is CONNECT, and
+ * `overloaded` a request that had to give up its memory.
+ */
 export type RefusalCode =
   | 'bad_request'
   | 'uri_too_long'
   | 'headers_too_large'
   | 'request_timeout'
   | 'method_not_allowed'
-  | 'overloaded'
-  | 'expectation_failed';
+  | 'overloaded';
 
 /** Why the application must refuse this request; undefined: it need not. */
-export const refusalOf = (req: IncomingMessage): RefusalCode | undefined => {
+export const refusalOf = (
+  req: IncomingMessage,
+): 'bad_request' | 'uri_too_long' | 'headers_too_large' | 'expectation_failed' | undefined => {
   const { url = '', method, headers, rawHeaders, httpVersion } = req;
   if (rawHeaders.length > 2 * MAX_HEADERS) return 'headers_too_large';
   if (url.length > MAX_TARGET_LENGTH) return 'uri_too_long';

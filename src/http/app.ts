@@ -2,6 +2,7 @@ import express, { type Express, type RequestHandler } from 'express';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Config } from '../config/config.ts';
 import { refusalOf, type IsOverCapacity } from '../http-front/index.ts';
+import type { RequestRefusal } from '../telemetry/events.ts';
 import { createBanksRoute, type BanksRouteOptions } from './banks/route.ts';
 import type { CommonHeaders } from './common-headers.ts';
 import type { Cors } from './cors.ts';
@@ -44,6 +45,7 @@ export const createApp = (
   { check, notFound }: AppExtras = {},
 ): RequestListener => {
   const { cors, requestLog } = options;
+  const refuse = createRefuse(requestLog);
   const app = express();
   // No headers of its own, and exact paths.
   app
@@ -63,9 +65,9 @@ export const createApp = (
         setHeaders(res, cors.preflightHeaders(req));
         sendOptions(res);
       })
-      .all((_req, res) => {
+      .all((req, res) => {
         res.setHeader('Allow', READING_METHODS);
-        sendProblem(res, 'method_not_allowed');
+        refuse(req, res, 'method_not_allowed');
       });
   };
   resource('/healthz', createHealthz(options));
@@ -74,9 +76,9 @@ export const createApp = (
   app.use((_req, res) =>
     sendProblem(res, 'not_found', notFound === undefined ? {} : { detail: notFound }),
   );
-  app.use(createFail(requestLog));
+  app.use(createFail(requestLog, refuse));
 
-  const admit = createRequestAdmission(options);
+  const admit = createRequestAdmission(options, refuse);
   const checkAndRoute: RequestListener = check
     ? (req, res) => check(req, res, () => void app(req, res))
     : app;
@@ -100,7 +102,7 @@ export const createPublicApp = (options: PublicAppOptions): RequestListener =>
  * malformed targets and prints a warning (DEP0170).
  */
 const createRequestAdmission =
-  ({ cors, commonHeaders, isOverCapacity, isDraining }: AppOptions): Middleware =>
+  ({ cors, commonHeaders, isOverCapacity, isDraining }: AppOptions, refuse: Refuse): Middleware =>
   (req, res, next) => {
     setHeaders(res, commonHeaders(req.headers.origin));
     if (cors.varies) res.setHeader('Vary', 'Origin');
@@ -111,16 +113,26 @@ const createRequestAdmission =
     // lose its request.
     if (refusal || hasNoPlace || isDraining()) res.setHeader('Connection', 'close');
 
-    if (refusal) sendProblem(res, refusal);
+    if (refusal) refuse(req, res, refusal);
     // Probes are always answered: otherwise an orchestrator would restart a full service, or send
     // all clients to fewer replicas.
     else if (hasNoPlace && !PROBES.has(pathOf(req))) {
       res.setHeader('Retry-After', 1);
-      sendProblem(res, 'too_many_connections');
+      refuse(req, res, 'too_many_connections');
     }
     // Only OPTIONS may have this target. It asks about the server, so no route has it.
     else if (req.url === '*') sendOptions(res);
     else next();
+  };
+
+type Refuse = (req: IncomingMessage, res: ServerResponse, code: RequestRefusal) => void;
+
+/** Sends the problem, and has it counted and logged as a refusal. */
+const createRefuse =
+  (requestLog: RequestLog): Refuse =>
+  (req, res, code) => {
+    requestLog.note(req, { refusal: code });
+    sendProblem(res, code);
   };
 
 const sendOptions = (res: ServerResponse): void => {
@@ -134,7 +146,7 @@ const sendOptions = (res: ServerResponse): void => {
  * other error is a defect.
  */
 const createFail =
-  (requestLog: RequestLog) =>
+  (requestLog: RequestLog, refuse: Refuse) =>
   (
     error: unknown,
     req: IncomingMessage,
@@ -145,7 +157,10 @@ const createFail =
     if (res.headersSent) return giveUp(error);
     const isClientError =
       typeof error === 'object' && error !== null && 'status' in error && error.status === 400;
-    if (!isClientError)
-      requestLog.loggerFor(req, res).error({ err: error }, 'unexpected error in a request');
-    sendProblem(res, isClientError ? 'bad_request' : 'internal_error');
+    if (isClientError) {
+      refuse(req, res, 'bad_request');
+      return;
+    }
+    requestLog.loggerFor(req, res).error({ err: error }, 'unexpected error in a request');
+    sendProblem(res, 'internal_error');
   };

@@ -61,7 +61,8 @@ export const createPublicServer = (config: Config, options: PublicServerOptions)
   const respondToRefused = createRespondToRefused(commonHeaders(undefined), logger);
   return createHttpFront({
     respondToRefused: (code, pending) => {
-      emit({ type: 'request-refused', code });
+      // The request log emits the event of a request that the application had.
+      if (!pending) emit({ type: 'request-refused', code });
       return respondToRefused(code, pending);
     },
     clock,

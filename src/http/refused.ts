@@ -14,6 +14,7 @@ interface Refused {
   readonly code: RefusalCode;
   readonly status: number;
   readonly contentBytes: number;
+  readonly isWritten: true;
 }
 
 const sentInstead = new WeakMap<ServerResponse, Refused>();
@@ -31,7 +32,13 @@ export const createRespondToRefused =
   (code: RefusalCode, pending?: ServerResponse): RefusalResponse => {
     const requestId = String(pending?.getHeader('X-Request-Id') ?? randomUUID());
     const { status, headers, body } = problemResponse(code);
-    if (pending) sentInstead.set(pending, { code, status, contentBytes: Buffer.byteLength(body) });
+    if (pending)
+      sentInstead.set(pending, {
+        code,
+        status,
+        contentBytes: Buffer.byteLength(body),
+        isWritten: true,
+      });
     // As in request-log.ts.
     else
       logger[status < 500 ? 'info' : 'warn'](

@@ -49,20 +49,20 @@ export const createRequestLog = (options: RequestLogOptions) => {
     /** Emits the event and gives the line: the one place where either is made. */
     return (
       notes: Notes,
-      status: RequestOutcome['status'],
+      status: RequestEvent['status'],
       contentBytes: number,
       isWritten: boolean,
-      code?: RequestOutcome['code'],
     ): RequestLine => {
       const durationMs = Math.round((performance.now() - startedAtMs) * 1_000) / 1_000;
       const bytes = method === 'HEAD' ? 0 : contentBytes;
-      const { route, answeredBy, listState, waited } = notes;
+      const { route, answeredBy, listState, waited, refusal } = notes;
       emit?.({
         type: 'request-finished',
         route,
         answeredBy,
         listState,
         waited,
+        refusal,
         isRefusedOrigin,
         method,
         status,
@@ -76,7 +76,7 @@ export const createRequestLog = (options: RequestLogOptions) => {
         method,
         path,
         statusCode: status,
-        code,
+        code: refusal,
         durationMs,
         bytes,
         ip,
@@ -100,18 +100,15 @@ export const createRequestLog = (options: RequestLogOptions) => {
     middleware: (req: IncomingMessage, res: ServerResponse, next: () => void): void => {
       const requestId = identify(req);
       res.setHeader('X-Request-Id', requestId);
-      const notes: Notes = {
-        answeredBy: 'node_http',
-        route: 'other',
-        listState: undefined,
-        waited: false,
-      };
+      const notes = createNotes('node_http', 'other', undefined);
       notesOf.set(req, notes);
       const record = createRecord(req, requestId);
       const isClientsId = req.headers['x-request-id'] !== undefined;
       res.once('close', () => {
-        const { status, contentBytes, isWritten, code } = outcomeOf(res);
-        write(record(notes, status, contentBytes, isWritten, code), notes, isClientsId);
+        const refused = refusedInsteadOf(res);
+        const { status, contentBytes, isWritten } = refused ?? outcomeOf(res);
+        const all = refused ? { ...notes, refusal: refused.code } : notes;
+        write(record(all, status, contentBytes, isWritten), all, isClientsId);
       });
       next();
     },
@@ -122,7 +119,7 @@ export const createRequestLog = (options: RequestLogOptions) => {
     },
     /**
      * For handlers: the route that answers, a constant of the code; the state of the list that was
-     * served or could not be; and whether the request waited for it.
+     * served or could not be; whether the request waited for it; and why it was refused.
      */
     note: (req: IncomingMessage, notes: Partial<Omit<Notes, 'answeredBy'>>): void =>
       void Object.assign(notesOf.get(req) ?? {}, notes),
@@ -134,7 +131,7 @@ export const createRequestLog = (options: RequestLogOptions) => {
       const requestId = identify(head);
       const record = createRecord(head, requestId);
       const isClientsId = head.headers['x-request-id'] !== undefined;
-      const notes: Notes = { answeredBy: 'hot_path', route: '/banks', listState, waited: false };
+      const notes = createNotes('hot_path', '/banks', listState);
       /** `isWritten`: whether all of it was written before the client was gone. */
       const end = (isWritten: boolean): void =>
         write(record(notes, status, contentBytes, isWritten), notes, isClientsId);
@@ -144,30 +141,20 @@ export const createRequestLog = (options: RequestLogOptions) => {
 };
 
 /** What a request's event says besides what is read from its head. */
-type Notes = Pick<RequestEvent, 'answeredBy' | 'route' | 'listState' | 'waited'>;
+type Notes = Pick<RequestEvent, 'answeredBy' | 'route' | 'listState' | 'waited' | 'refusal'>;
 
-/** What the client got. */
-interface RequestOutcome {
-  /** Undefined if it went away before a response began. */
-  readonly status: number | undefined;
-  /** Why the request was refused. */
-  readonly code: string | undefined;
-  readonly contentBytes: number;
-  /** Whether all of it was written before the client was gone. */
-  readonly isWritten: boolean;
-}
+const createNotes = (
+  answeredBy: Notes['answeredBy'],
+  route: string,
+  listState: Notes['listState'],
+): Notes => ({ answeredBy, route, listState, waited: false, refusal: undefined });
 
-/** The outcome of a request whose response has been closed. */
-const outcomeOf = (res: ServerResponse): RequestOutcome => {
-  const refused = refusedInsteadOf(res);
-  if (refused) return { ...refused, isWritten: true };
-  return {
-    status: res.headersSent ? res.statusCode : undefined,
-    code: undefined,
-    contentBytes: Number(res.getHeader('Content-Length') ?? 0),
-    isWritten: res.writableFinished,
-  };
-};
+/** What the client got of a response that has been closed. */
+const outcomeOf = (res: ServerResponse) => ({
+  status: res.headersSent ? res.statusCode : undefined,
+  contentBytes: Number(res.getHeader('Content-Length') ?? 0),
+  isWritten: res.writableFinished,
+});
 
 /**
  * Gives a request a logger of its own, `req.log`. Making one takes longer than everything else that
@@ -233,7 +220,7 @@ interface RequestLine extends Pick<RequestEvent, 'method' | 'durationMs' | 'byte
   /** Not `status`: log platforms read a line's severity from that name, before `severity`. */
   readonly statusCode: number | undefined;
   /** Of a request that was refused: the code of the response. */
-  readonly code: string | undefined;
+  readonly code: RequestEvent['refusal'];
   /** Without the query, at most 256 characters. */
   readonly path: string;
   readonly ip: string | undefined;

@@ -34,23 +34,27 @@ export const MANAGEMENT_REFUSALS = [
 ] as const;
 
 /**
- * A request to the public port was refused before anything could handle it, or was given up: it was
- * broken, too large, too slow, or had to give up its memory.
+ * A request to the public port was refused before the application got it: it was malformed, too
+ * large, too slow, or had to make room for others. A request that the application refuses has a
+ * {@link RequestEvent}.
  */
 export interface RequestRefusedEvent {
   readonly type: 'request-refused';
-  readonly code: (typeof REQUEST_REFUSALS)[number];
+  readonly code: RequestRefusal;
 }
 
-/** The codes of the responses. */
+export type RequestRefusal = (typeof REQUEST_REFUSALS)[number];
+
+/** The codes of the responses to requests that are refused whatever the state of the list is. */
 export const REQUEST_REFUSALS = [
   'bad_request',
   'uri_too_long',
   'headers_too_large',
   'request_timeout',
   'method_not_allowed',
-  'overloaded',
   'expectation_failed',
+  'too_many_connections',
+  'overloaded',
 ] as const;
 
 /** A connection to the public port was closed without a response, to make room for others. */
@@ -84,6 +88,8 @@ export interface RequestEvent {
    * any other response.
    */
   readonly listState: Freshness | undefined;
+  /** Why it was refused or given up; undefined: it was not. */
+  readonly refusal: RequestRefusal | undefined;
   /** Of a request for the list: whether it waited for a load, because there was none to serve. */
   readonly waited: boolean;
   /** Whether it came from a page of an origin that CORS_ORIGINS does not allow. */

@@ -53,6 +53,7 @@ export const createMetrics = (config: Config, options: MetricsOptions) => {
       const end = isServerError(status) ? 'failed' : 'served';
       tallies.banks_list_waits_total.count(aborted ? 'aborted' : end);
     }
+    if (event.refusal) tallies.banks_http_refusals_total.count(event.refusal);
     if (event.isRefusedOrigin)
       tallies.banks_cors_refusals_total.count(method === 'OPTIONS' ? 'preflight' : 'request');
   };
@@ -240,7 +241,7 @@ const createTallies = ({ stores, lostLogLines }: MetricsOptions) => ({
     ['hot_path', 'node_http'],
   ),
   banks_http_refusals_total: createCounter(
-    'Requests to the public port that were refused before anything handled them, or given up, by the code of the response',
+    'Requests to the public port that were refused or given up, by the code of the response, whatever the state of the list was',
     'code',
     REQUEST_REFUSALS,
   ),

@@ -79,5 +79,4 @@ const REFUSALS = {
   request_timeout: refused(408, 'too late'),
   method_not_allowed: refused(405),
   overloaded: refused(503),
-  expectation_failed: refused(417),
 };

@@ -43,6 +43,7 @@ const REQUEST: RequestEvent = {
   aborted: false,
   listState: 'fresh',
   waited: false,
+  refusal: undefined,
   isRefusedOrigin: false,
 };
 const served = 'served_total{state="fresh"}';

@@ -61,21 +61,54 @@ test('connections that are closed without a response are counted, and not logged
   expect(rig.messages()).toEqual(['listening']);
 });
 
-test('requests that are refused before anything handles them are counted by their code', async () => {
+test('requests that are refused because there are too many connections are counted', async () => {
+  rig = await startRig({ before: (emulator) => emulator.behave('hang') });
+  const open = async (count: number, address: string, bytes: string): Promise<void> => {
+    const clients = await Promise.all(
+      Array.from({ length: count }, () => openRaw(rig.url, address)),
+    );
+    for (const { socket } of clients) socket.write(bytes);
+  };
+  // A request that waits for the list makes no room for another one. There is memory for 1,700 of
+  // them. Nor does one that is still arriving, which has 10 s for that.
+  const REQUEST = 'GET /banks HTTP/1.1\r\nHost: a\r\n\r\n';
+  await open(1_000, '127.0.0.2', REQUEST);
+  await open(700, '127.0.0.3', REQUEST);
+  await open(300, '127.0.0.3', 'GET /banks HTTP/1.1\r\n');
+  const { socket, received } = await openRaw(rig.url);
+  socket.write(REQUEST);
+  await eventually(() => received().endsWith('}'));
+  expect(received()).toContain('"code":"too_many_connections"');
+  await settles('banks_http_refusals_total{code="too_many_connections"}', 1);
+});
+
+test('requests that are refused are counted by their code, whoever refuses them', async () => {
   rig = await startRig();
-  const count = async (bytes: string): Promise<unknown> => {
+  const seriesOf = (code: string): string => `banks_http_refusals_total{code="${code}"}`;
+  const expectCount = async (code: string, count: number, bytes: string): Promise<void> => {
     const [answer] = await sendRaw(rig.url, bytes);
-    const { code } = JSON.parse(answer?.body ?? '');
-    return [code, (await samples())[`banks_http_refusals_total{code="${code}"}`]];
+    expect(JSON.parse(answer?.body ?? '').code).toBe(code);
+    await settles(seriesOf(code), count);
   };
   const get = (path: string, ...headers: string[]): string =>
     [`GET ${path} HTTP/1.1`, 'Host: a', ...headers, '\r\n'].join('\r\n');
-  expect(await count('no request\r\n\r\n')).toEqual(['bad_request', 1]);
-  expect(await count('no request\r\n\r\n')).toEqual(['bad_request', 2]);
-  expect(await count('CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n')).toEqual(['method_not_allowed', 1]);
-  expect(await count(get('/', `A: ${'a'.repeat(20_000)}`))).toEqual(['headers_too_large', 1]);
-  // What the application answers is no such request.
-  expect(await count(get('/missing'))).toEqual(['not_found', undefined]);
+  // The front, before anything else reads the request.
+  await expectCount('bad_request', 1, 'no request\r\n\r\n');
+  await expectCount('method_not_allowed', 1, 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n');
+  await expectCount('headers_too_large', 1, get('/', `A: ${'a'.repeat(20_000)}`));
+  await expectCount('uri_too_long', 1, get(`/${'a'.repeat(20_000)}`));
+  // The application.
+  await expectCount('bad_request', 2, get('/', 'Host: b'));
+  await expectCount('method_not_allowed', 2, get('/banks').replace('GET', 'TRACE'));
+  await expectCount('headers_too_large', 2, get('/', ...Array.from({ length: 100 }, () => 'A: a')));
+  await expectCount('uri_too_long', 2, get(`/${'a'.repeat(9_000)}`));
+  await expectCount('expectation_failed', 1, get('/', 'Expect: cake'));
+  // The line in the log says why.
+  expect(rig.log()).toMatch(/"statusCode":417,"code":"expectation_failed",.*"msg":"request"/);
+  // That there is nothing at a path is no refusal.
+  const [answer] = await sendRaw(rig.url, get('/missing'));
+  expect(answer?.status).toBe(404);
+  expect((await samples())[seriesOf('not_found')]).toBeUndefined();
 });
 
 test('the list is exposed as it is at the moment of the scrape', async () => {

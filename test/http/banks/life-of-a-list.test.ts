@@ -137,6 +137,8 @@ test('a request that waits and has to make room for others is logged once, as th
   const metrics = await (await fetch(`${rig.managementUrl}/metrics`)).text();
   expect(metrics).toMatch(/_count\{route="\/banks",method="GET",status="5xx"\} [1-9]/);
   expect(metrics).not.toContain('route="/banks",method="GET",status="aborted"');
+  const refused = /^banks_http_refusals_total\{code="overloaded"\} (\d+)$/m.exec(metrics)?.[1];
+  expect(rig.log().match(/"code":"overloaded"/g)).toHaveLength(Number(refused));
 });
 
 test('a client that goes away while it waits was not served', async () => {
