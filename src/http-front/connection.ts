@@ -12,37 +12,37 @@ import type { RefusalCode } from './refusals.ts';
 // A request is taken when its head is whole, by the hot path or, on a stream of its own, by
 // node:http. A request with content is the last one of its connection: nothing reads content.
 
-export interface Connection extends Place, Holder {
+export interface Connection extends Slot, Holder {
   readonly socket: Socket;
   readonly shared: Shared;
   /**
-   * `last`: the request being handled is the last, and what still arrives is discarded. `closing`:
-   * its response is on its way, and the client may close. This is what may still be received; what
-   * the connection is doing, `phaseOf` says.
+   * What may still be received. `open`: more requests. `lastRequest`: only the rest of the request
+   * being handled, which is discarded. `ended`: nothing; the last response is being written, or the
+   * connection is closed. `activityOf` says what the connection is doing.
    */
-  state: 'open' | 'last' | 'closing';
+  input: 'open' | 'lastRequest' | 'ended';
   /** What has been received and not taken: the beginning of a head, or pipelined requests. */
   received: Buffer;
   /**
-   * The head that `received` begins with is not whole yet: its first `searchedBytes` contain no
-   * end. Undefined: there may be whole requests in `received`.
+   * How much of `received` has been searched for the end of its first head, without finding it. 0 if
+   * `received` is empty, or may begin with a complete request.
    */
-  partialHead: { readonly searchedBytes: number } | undefined;
+  searchedBytes: number;
   /**
    * Where node:http reads the requests of this connection; kept after the last one for up to a
-   * second: see phase.ts.
+   * second: see activity.ts.
    */
   stream: RequestStream | undefined;
   nodeRequest: NodeRequest | undefined;
   hasHadRequest: boolean;
-  /** When it was opened, became idle, began to receive a head, or was closed: see phase.ts. */
-  phaseSinceMs: number;
+  /** When it was opened, became idle, began to receive a head, or was closed: see activity.ts. */
+  activitySinceMs: number;
   /** How much had been written when that was last seen to have changed, and when it was seen. */
   lastProgress: { writtenBytes: number; atMs: number };
 }
 
-/** What was decided when it was accepted: see places.ts. */
-export interface Place {
+/** What was decided when it was accepted: see connection-slots.ts. */
+export interface Slot {
   /** What the bound per address counts it for; undefined behind a proxy. */
   readonly client: string | undefined;
   /** Gets a 503, except for a probe. */
@@ -57,7 +57,7 @@ export interface Shared {
   readonly respondToHead: RespondToHead | undefined;
   readonly limits: Limits;
   /** Calls `proceed` when it is the connection's turn. */
-  readonly turns: { readonly add: (connection: Connection) => void };
+  readonly pipelineQueue: { readonly add: (connection: Connection) => void };
   readonly memory: { readonly count: (connection: Connection, bytes: number) => void };
   /** Gives `stream` to node:http as a connection. */
   readonly connectNode: (stream: RequestStream, connection: Connection) => void;
@@ -72,25 +72,25 @@ export interface Shared {
   ) => void;
 }
 
-export const openConnection = (socket: Socket, shared: Shared, place: Place): Connection => {
+export const openConnection = (socket: Socket, shared: Shared, place: Slot): Connection => {
   const nowMs = performance.now();
   const connection: Connection = {
     ...place,
     socket,
     shared,
-    state: 'open',
+    input: 'open',
     received: NOTHING,
-    partialHead: undefined,
+    searchedBytes: 0,
     stream: undefined,
     nodeRequest: undefined,
     heldBytes: 0,
     hasHadRequest: false,
-    phaseSinceMs: nowMs,
+    activitySinceMs: nowMs,
     lastProgress: { writtenBytes: -1, atMs: nowMs },
   };
   socket
     .on('data', (chunk: Buffer) => {
-      if (connection.state !== 'open') return;
+      if (connection.input !== 'open') return;
       const { received } = connection;
       connection.received = received.length === 0 ? chunk : join(received, chunk);
       proceed(connection);
@@ -98,7 +98,10 @@ export const openConnection = (socket: Socket, shared: Shared, place: Place): Co
     .on('end', () => proceed(connection))
     // It is then closed, and 'close' does the rest.
     .on('error', () => undefined)
-    .once('close', () => dropWork(connection));
+    .once('close', () => {
+      connection.input = 'ended';
+      releaseAll(connection);
+    });
   return connection;
 };
 
@@ -110,7 +113,7 @@ export const proceed = (connection: Connection): void => {
 
 /** Arranges what comes next, and counts the memory that the connection takes until then. */
 const settle = (connection: Connection): void => {
-  if (connection.state === 'open') waitForNext(connection);
+  if (connection.input === 'open') waitForNext(connection);
   countMemory(connection);
 };
 
@@ -119,23 +122,23 @@ const mustWait = ({ nodeRequest, shared, socket }: Connection): boolean =>
   nodeRequest !== undefined || socket.writableLength > 0 || shared.isPaused || socket.destroyed;
 
 const takeRequest = (connection: Connection): void => {
-  const { socket, shared, isOverCapacity, partialHead } = connection;
+  const { socket, shared, isOverCapacity, searchedBytes } = connection;
   const received = (connection.received = skipEmptyLines(connection.received));
   if (received.length === 0) return;
-  const length = readHeadLength(received, partialHead?.searchedBytes ?? 0);
+  const length = readHeadLength(received, searchedBytes);
   if (length === undefined) {
     // The rest of the head does not come.
     if (socket.readableEnded) return refuse(connection, 'bad_request');
-    if (!partialHead) connection.phaseSinceMs = performance.now();
-    connection.partialHead = { searchedBytes: received.length };
+    if (searchedBytes === 0) connection.activitySinceMs = performance.now();
+    connection.searchedBytes = received.length;
     return;
   }
   if (typeof length === 'string') return refuse(connection, length);
   const head = length < received.length ? received.subarray(0, length) : received;
   connection.received = length < received.length ? received.subarray(length) : NOTHING;
-  connection.partialHead = undefined;
+  connection.searchedBytes = 0;
   connection.hasHadRequest = true;
-  connection.phaseSinceMs = performance.now();
+  connection.activitySinceMs = performance.now();
   const responded = isOverCapacity ? undefined : shared.respondToHead?.(head, socket);
   if (!responded) return giveToNode(connection, head);
   const { isLast, end } = responded;
@@ -145,7 +148,7 @@ const takeRequest = (connection: Connection): void => {
     socket.write('', (error) => {
       end(!error);
       // The client gets the time for its next request from here.
-      connection.phaseSinceMs = performance.now();
+      connection.activitySinceMs = performance.now();
       settle(connection);
     });
   if (isLast) close(connection);
@@ -153,11 +156,11 @@ const takeRequest = (connection: Connection): void => {
 
 /** Reads on, unless whole requests may be waiting: then it arranges that the next one is taken. */
 const waitForNext = (connection: Connection): void => {
-  const { socket, shared, received, partialHead } = connection;
-  if (received.length > 0 && !partialHead) {
+  const { socket, shared, received, searchedBytes } = connection;
+  if (received.length > 0 && searchedBytes === 0) {
     socket.pause();
     // The end of a pause, and of the request being handled, comes here again.
-    if (!mustWait(connection)) shared.turns.add(connection);
+    if (!mustWait(connection)) shared.pipelineQueue.add(connection);
   } else if (socket.readableEnded && !connection.nodeRequest) close(connection);
   else if (socket.isPaused()) socket.resume();
 };
@@ -167,10 +170,7 @@ const waitForNext = (connection: Connection): void => {
  * counted longest ago are the first to free theirs.
  */
 const countMemory = (connection: Connection): void =>
-  connection.shared.memory.count(
-    connection,
-    connection.state === 'closing' ? 0 : heldBy(connection),
-  );
+  connection.shared.memory.count(connection, connection.input === 'ended' ? 0 : heldBy(connection));
 
 const giveToNode = (connection: Connection, head: Buffer): void => {
   const stream = (connection.stream ??= connectToNode(connection));
@@ -195,16 +195,17 @@ export const onNodeRequest = (connection: Connection, response: ServerResponse):
   nodeRequest.response = response;
   if (hasContent(response.req)) {
     response.setHeader('Connection', 'close');
-    connection.state = 'last';
+    connection.input = 'lastRequest';
     connection.received = NOTHING;
   }
   countMemory(connection);
   // The last response of a connection ends its stream before.
   response.once('close', () => {
     if (connection.nodeRequest !== nodeRequest) return;
-    if (connection.state === 'last' || connection.stream?.writableEnded) return close(connection);
+    if (connection.input === 'lastRequest' || connection.stream?.writableEnded)
+      return close(connection);
     connection.nodeRequest = undefined;
-    connection.phaseSinceMs = performance.now();
+    connection.activitySinceMs = performance.now();
     settle(connection);
   });
 };
@@ -226,8 +227,8 @@ export const freeMemory = (connection: Connection): void => {
 
 /** Tells the client that no request could be taken or finished, and closes the connection. */
 export const refuse = (connection: Connection, refusal: RefusalCode): void => {
-  const { state, socket, shared, nodeRequest } = connection;
-  if (state === 'closing' || !socket.writable) return;
+  const { input, socket, shared, nodeRequest } = connection;
+  if (input === 'ended' || !socket.writable) return;
   // Part of a response has been sent: only the end of the connection can tell the client.
   if (nodeRequest?.response?.headersSent || socket.writableLength > 0) socket.destroy();
   else {
@@ -242,15 +243,15 @@ export const refuse = (connection: Connection, refusal: RefusalCode): void => {
  * 9.6).
  */
 const close = (connection: Connection): void => {
-  if (connection.state === 'closing') return;
-  dropWork(connection);
-  connection.phaseSinceMs = performance.now();
+  if (connection.input === 'ended') return;
+  connection.input = 'ended';
+  releaseAll(connection);
+  connection.activitySinceMs = performance.now();
   connection.socket.end();
   connection.socket.resume();
 };
 
-const dropWork = (connection: Connection): void => {
-  connection.state = 'closing';
+const releaseAll = (connection: Connection): void => {
   connection.received = NOTHING;
   releaseStream(connection);
   countMemory(connection);

@@ -1,7 +1,7 @@
 import type { Server } from 'node:net';
 import { setImmediate, setTimeout as wait } from 'node:timers/promises';
 import type { Connection } from './connection.ts';
-import { phaseOf, type Phase } from './phase.ts';
+import { activityOf, type Activity } from './activity.ts';
 
 // The orderly end of a server.
 
@@ -37,9 +37,9 @@ export const drain = async (
   const destroyAll = (): void => {
     for (const { socket } of connections) socket.destroy();
   };
-  const destroyThoseIn = (phase: Phase): void => {
+  const destroyAllThatAre = (activity: Activity): void => {
     for (const connection of connections)
-      if (phaseOf(connection, ON_ITS_WAY_MS) === phase) connection.socket.destroy();
+      if (activityOf(connection, ON_ITS_WAY_MS) === activity) connection.socket.destroy();
   };
   let isOver = false;
   const cancelCutOff = clock.after(graceMs, () => {
@@ -54,11 +54,11 @@ export const drain = async (
   // Those that were accepted since then.
   if (isOver) destroyAll();
   pause(false);
-  const cancelHurry = clock.after(ON_ITS_WAY_MS, () => destroyThoseIn('receiving'));
+  const cancelHurry = clock.after(ON_ITS_WAY_MS, () => destroyAllThatAre('receiving'));
   // The response to a request from before the drain does not say Connection: close, and leaves an
   // idle connection.
-  destroyThoseIn('idle');
-  const sweep = setInterval(() => destroyThoseIn('idle'), IDLE_SWEEP_MS);
+  destroyAllThatAre('idle');
+  const sweep = setInterval(() => destroyAllThatAre('idle'), IDLE_SWEEP_MS);
   await closed;
   clearInterval(sweep);
   cancelHurry();

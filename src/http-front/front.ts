@@ -16,14 +16,14 @@ import { createRespondToHead, type HotPath } from './hot-path.ts';
 import { HIGH_WATER_MARK_BYTES, PIPELINE_SLICE_MS } from './limits.ts';
 import { createMemory } from './memory.ts';
 import { createNodeServer } from './node-http.ts';
-import { endOverdue } from './phase.ts';
-import { createPlaces, type PlacesOptions } from './places.ts';
+import { endOverdue } from './activity.ts';
+import { createConnectionSlots, type SlotsOptions } from './connection-slots.ts';
 import { writeRefusal, type RefusalCode, type RefusalResponse } from './refusals.ts';
-import { createTurns } from './turns.ts';
+import { createPipelineQueue } from './pipeline-queue.ts';
 
 // An HTTP server that limits how long a client can stay, and how much it can take.
 
-export interface HttpFrontOptions extends PlacesOptions {
+export interface HttpFrontOptions extends SlotsOptions {
   /** Responds to the ordinary requests for one path; without it, the application does. */
   readonly hotPath?: HotPath | undefined;
   /**
@@ -56,14 +56,14 @@ export const createHttpFront = ({
   clock,
   limits,
 }: HttpFrontOptions) => {
-  const places = createPlaces({ limits, clientOf, onClosed });
+  const slots = createConnectionSlots({ limits, clientOf, onClosed });
   const nodeServer = createNodeServer(limits.keepAliveTimeoutMs);
   const byStream = new WeakMap<Duplex, Connection>();
   const shared: Shared = {
     isPaused: false,
     respondToHead: hotPath && createRespondToHead(hotPath, limits.keepAliveTimeoutMs),
     limits,
-    turns: createTurns(PIPELINE_SLICE_MS, proceed),
+    pipelineQueue: createPipelineQueue(PIPELINE_SLICE_MS, proceed),
     memory: createMemory<Connection>(limits.heldBytes, freeMemory),
     connectNode: (stream, connection) => {
       byStream.set(stream, connection);
@@ -90,7 +90,7 @@ export const createHttpFront = ({
 
   const pause = (isPaused: boolean): void => {
     shared.isPaused = isPaused;
-    if (!isPaused) for (const connection of places) proceed(connection);
+    if (!isPaused) for (const connection of slots) proceed(connection);
   };
 
   const server = createServer(
@@ -98,15 +98,15 @@ export const createHttpFront = ({
     (socket) => {
       const { remoteAddress } = socket;
       // Without an address, the client has already gone.
-      const place = remoteAddress === undefined ? undefined : places.admit(remoteAddress);
-      if (place) places.add(openConnection(socket, shared, place));
+      const slot = remoteAddress === undefined ? undefined : slots.admit(remoteAddress);
+      if (slot) slots.add(openConnection(socket, shared, slot));
       else socket.destroy();
     },
   );
   // Sockets keep real time, as Node's own time-outs do.
   const endAllOverdue = (): void => {
     const nowMs = performance.now();
-    for (const connection of places) endOverdue(connection, nowMs);
+    for (const connection of slots) endOverdue(connection, nowMs);
   };
 
   return {
@@ -126,11 +126,11 @@ export const createHttpFront = ({
       return url;
     },
     /** See {@link DrainOptions}. Resolves when the last connection is closed. */
-    drain: (times: DrainOptions): Promise<void> => drain(server, places, clock, pause, times),
+    drain: (times: DrainOptions): Promise<void> => drain(server, slots, clock, pause, times),
     /** Closes it now, with every connection. Resolves when that has happened. */
     close: async (): Promise<void> => {
       const closed = new Promise<void>((resolve) => void server.close(() => resolve()));
-      for (const { socket } of places) socket.destroy();
+      for (const { socket } of slots) socket.destroy();
       await closed;
     },
   };

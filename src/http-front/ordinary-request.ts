@@ -22,7 +22,7 @@ export interface OrdinaryRequest extends Readonly<Pick<IncomingMessage, 'method'
  */
 export const createReadOrdinaryRequest = (path: string, names: readonly string[]) => {
   const start = `GET ${path}`;
-  const known = createKnownHeaders([...new Set([...READ_HERE, ...names])]);
+  const readHeaders = createReadHeaders([...new Set([...READ_HERE, ...names])]);
 
   return (bytes: Buffer, socket: Socket): OrdinaryRequest | undefined => {
     if (bytes.length > LONGEST) return undefined;
@@ -35,7 +35,7 @@ export const createReadOrdinaryRequest = (path: string, names: readonly string[]
     if (headersAt < 0) return undefined;
     // One text, of which the values are parts: making each from the bytes takes 0.1 µs, on Node 20.
     const text = bytes.toString('latin1');
-    const headers = known.read(bytes, text, headersAt);
+    const headers = readHeaders(bytes, text, headersAt);
     if (!headers?.host || !isHost(headers.host)) return undefined;
 
     // Java's HttpClient, before Java 19, and Reactor Netty say of a GET that it has no content.
@@ -52,7 +52,7 @@ export const createReadOrdinaryRequest = (path: string, names: readonly string[]
 };
 
 const READ_HERE = ['host', 'connection', 'content-length'] as const;
-type KnownHeaders = Record<string, string | undefined> &
+type KeptHeaders = Record<string, string | undefined> &
   Record<(typeof READ_HERE)[number], string | undefined>;
 
 /** With any of these a request has content, wants another protocol, or may end the connection. */
@@ -65,9 +65,9 @@ const LONGEST = MAX_HEADER_BYTES / 2;
 
 const NOT_ORDINARY = -1;
 
-/** Reads header sections, of which it keeps the headers of these names. */
-const createKnownHeaders = (names: readonly string[]) => {
-  const none: KnownHeaders = {
+/** Makes what reads a header section and keeps the headers with these names. */
+const createReadHeaders = (names: readonly string[]) => {
+  const none: KeptHeaders = {
     host: undefined,
     connection: undefined,
     'content-length': undefined,
@@ -90,7 +90,7 @@ const createKnownHeaders = (names: readonly string[]) => {
     return undefined;
   };
   /** Reads one line into `headers`, if its header is one of them. */
-  const readLine = (bytes: Buffer, text: string, start: number, headers: KnownHeaders): number => {
+  const readLine = (bytes: Buffer, text: string, start: number, headers: KeptHeaders): number => {
     const nameEnd = endOf(bytes, start, OF_NAME);
     if (nameEnd === start || bytes[nameEnd] !== COLON) return NOT_ORDINARY;
     const name = nameIn(bytes, start, nameEnd);
@@ -106,15 +106,13 @@ const createKnownHeaders = (names: readonly string[]) => {
     return skip(bytes, valueEnd, '\r\n');
   };
 
-  return {
-    /** Gives them, if the rest of `bytes` from `start` on, of which `text` is the text, is such. */
-    read: (bytes: Buffer, text: string, start: number): KnownHeaders | undefined => {
-      const headers: KnownHeaders = { ...none };
-      let at = start;
-      for (let count = 0; at >= 0 && bytes[at] !== CR; count += 1)
-        at = count < MAX_HEADERS ? readLine(bytes, text, at, headers) : NOT_ORDINARY;
-      return skip(bytes, at, '\r\n') === bytes.length ? headers : undefined;
-    },
+  /** Undefined if `bytes`, from `start` to the end, are not an ordinary one. `text` is all of it. */
+  return (bytes: Buffer, text: string, start: number): KeptHeaders | undefined => {
+    const headers: KeptHeaders = { ...none };
+    let at = start;
+    for (let count = 0; at >= 0 && bytes[at] !== CR; count += 1)
+      at = count < MAX_HEADERS ? readLine(bytes, text, at, headers) : NOT_ORDINARY;
+    return skip(bytes, at, '\r\n') === bytes.length ? headers : undefined;
   };
 };
 

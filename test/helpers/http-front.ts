@@ -3,7 +3,7 @@ import type { HotPath } from '../../src/http-front/hot-path.ts';
 import { LIMITS, type Limits } from '../../src/http-front/limits.ts';
 import type { OrdinaryRequest } from '../../src/http-front/ordinary-request.ts';
 import type { RefusalCode } from '../../src/http-front/refusals.ts';
-import type { ClosedReason } from '../../src/http-front/places.ts';
+import type { ClosedReason } from '../../src/http-front/connection-slots.ts';
 import {
   createHttpFront,
   type HttpFrontOptions,

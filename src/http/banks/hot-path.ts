@@ -42,13 +42,13 @@ export const createHotPath = ({
     const { headers } = request;
     const { response, status } = chooseResponse(headers, served);
     if (status === 412) return undefined;
-    const isFull = status === 200;
-    const body = isFull ? response.body : NO_BODY;
+    const is200 = status === 200;
+    const body = is200 ? response.body : NO_BODY;
     const { requestId, end } = requestLog.begin(request, response.listState, status, body.length);
     return {
       status,
       common: commonHeaders(headers.origin),
-      headers: isFull ? response.headers : response.notModifiedHeaders,
+      headers: is200 ? response.headers : response.notModifiedHeaders,
       body,
       requestId,
       end,

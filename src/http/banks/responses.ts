@@ -184,17 +184,17 @@ const toWholeSeconds = (ms: number): number => Math.floor(ms / 1_000);
  * could multiply.
  */
 const createNegotiate = (): ((acceptEncoding: string | undefined) => Encoding | undefined) => {
-  const known = new LRUCache<string, Encoding>({ max: MAX_REMEMBERED });
+  const encodings = new LRUCache<string, Encoding>({ max: MAX_REMEMBERED });
   return (acceptEncoding) => {
     if (!acceptEncoding || acceptEncoding.length > MAX_LENGTH) return undefined;
-    const remembered = known.get(acceptEncoding);
+    const remembered = encodings.get(acceptEncoding);
     if (remembered) return remembered;
     if (acceptEncoding.split(',', MAX_CODINGS + 1).length > MAX_CODINGS) return undefined;
     // The alias of RFC 9110 section 8.4.1.3.
     const accepted = acceptEncoding.replaceAll(/\bx-gzip\b/gi, 'gzip');
     const negotiator = new Negotiator({ headers: { 'accept-encoding': accepted } });
     const encoding = negotiator.encoding(ENCODINGS, { preferred: ENCODINGS });
-    known.set(acceptEncoding, encoding);
+    encodings.set(acceptEncoding, encoding);
     return encoding;
   };
 };

@@ -3,7 +3,7 @@
  * and at most one request more. Clients that send one request at a time get their response at once,
  * however many others pipeline theirs.
  */
-export const createTurns = <T>(sliceMs: number, take: (connection: T) => void) => {
+export const createPipelineQueue = <T>(sliceMs: number, run: (connection: T) => void) => {
   const queue = new Set<T>();
   let isScheduled = false;
 
@@ -11,7 +11,7 @@ export const createTurns = <T>(sliceMs: number, take: (connection: T) => void) =
     const endMs = performance.now() + sliceMs;
     for (const connection of queue) {
       queue.delete(connection);
-      take(connection);
+      run(connection);
       if (performance.now() >= endMs) break;
     }
     isScheduled = queue.size > 0;
@@ -19,7 +19,7 @@ export const createTurns = <T>(sliceMs: number, take: (connection: T) => void) =
   };
 
   return {
-    /** Calls `take` with `connection` in one of the next turns of the event loop. */
+    /** Calls `run` with `connection` in one of the next turns of the event loop. */
     add: (connection: T): void => {
       queue.add(connection);
       if (!isScheduled) setImmediate(runSlice);

@@ -8,19 +8,19 @@ import { KEEP_ALIVE_MARGIN_MS, LINGER_MS } from './limits.ts';
  * `receiving`: in the middle of a head. `responding`: the client waits, or does not read.
  * `closing`: it has the last response.
  */
-export type Phase = 'arriving' | 'idle' | 'receiving' | 'responding' | 'closing';
+export type Activity = 'arriving' | 'idle' | 'receiving' | 'responding' | 'closing';
 
-export const phaseOf = (
+export const activityOf = (
   connection: Connection,
   arrivalMs = connection.shared.limits.arrivalMs,
-): Phase => {
-  const { state, socket, received, partialHead, nodeRequest, hasHadRequest } = connection;
+): Activity => {
+  const { input, socket, received, searchedBytes, nodeRequest, hasHadRequest } = connection;
   if (nodeRequest?.response || socket.writableLength > 0) return 'responding';
-  if (state === 'closing') return 'closing';
+  if (input === 'ended') return 'closing';
   // node:http has got the head, but has made no request of it.
   if (nodeRequest) return 'receiving';
-  if (received.length > 0) return partialHead ? 'receiving' : 'responding';
-  const isArriving = !hasHadRequest && performance.now() - connection.phaseSinceMs < arrivalMs;
+  if (received.length > 0) return searchedBytes > 0 ? 'receiving' : 'responding';
+  const isArriving = !hasHadRequest && performance.now() - connection.activitySinceMs < arrivalMs;
   return isArriving ? 'arriving' : 'idle';
 };
 
@@ -34,18 +34,18 @@ export const endOverdue = (connection: Connection, nowMs: number): void => {
       connection.lastProgress = { writtenBytes, atMs: nowMs };
     else if (nowMs - lastProgress.atMs >= limits.slowReaderMs) socket.destroy();
     // The client gets its time to close once it has everything.
-    if (connection.state === 'closing') connection.phaseSinceMs = nowMs;
+    if (connection.input === 'ended') connection.activitySinceMs = nowMs;
     return;
   }
-  const passedMs = nowMs - connection.phaseSinceMs;
-  const phase = phaseOf(connection);
+  const passedMs = nowMs - connection.activitySinceMs;
+  const activity = activityOf(connection);
   // Between requests, a connection keeps nothing of node:http for long.
   if (!connection.nodeRequest) releaseStream(connection);
-  if (phase === 'closing') {
+  if (activity === 'closing') {
     if (passedMs >= LINGER_MS) socket.destroy();
-  } else if (phase === 'idle' && hasHadRequest) {
+  } else if (activity === 'idle' && hasHadRequest) {
     if (passedMs >= limits.keepAliveTimeoutMs + KEEP_ALIVE_MARGIN_MS) socket.destroy();
-  } else if (phase !== 'responding') {
+  } else if (activity !== 'responding') {
     if (passedMs >= limits.headersTimeoutMs) refuse(connection, 'request_timeout');
   }
 };

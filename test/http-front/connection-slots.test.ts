@@ -8,7 +8,7 @@ import { openRaw } from '../helpers/raw-http.ts';
 import { connectionsOf } from '../helpers/server-sockets.ts';
 import { eventually, waitUntil } from '../helpers/wait-until.ts';
 
-// Who has a connection when there are more than places. All of 127.0.0.0/8 is this machine, so
+// Who has a connection when there are more clients than slots. All of 127.0.0.0/8 is this machine, so
 // clients can have addresses of their own.
 
 let running: ServerRig | undefined;

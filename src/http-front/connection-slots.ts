@@ -1,6 +1,6 @@
-import type { Connection, Place } from './connection.ts';
+import type { Connection, Slot } from './connection.ts';
 import type { Limits } from './limits.ts';
-import { phaseOf } from './phase.ts';
+import { activityOf } from './activity.ts';
 
 // Which connections are open, and which are closed when there are too many. As in nginx, an idle
 // connection makes room for a new one; a request under way never does, nor one that is still on its
@@ -13,7 +13,7 @@ import { phaseOf } from './phase.ts';
  */
 export type ClosedReason = 'address_limit' | 'idle' | 'over_capacity';
 
-export interface PlacesOptions {
+export interface SlotsOptions {
   readonly limits: Limits;
   /**
    * What connections from an address are counted for; undefined: they are a trusted proxy's, and so
@@ -24,7 +24,7 @@ export interface PlacesOptions {
   readonly onClosed: (reason: ClosedReason) => void;
 }
 
-export const createPlaces = ({ limits, clientOf, onClosed }: PlacesOptions) => {
+export const createConnectionSlots = ({ limits, clientOf, onClosed }: SlotsOptions) => {
   const withinCapacity = new Set<Connection>();
   const overCapacity = new Set<Connection>();
 
@@ -43,11 +43,11 @@ export const createPlaces = ({ limits, clientOf, onClosed }: PlacesOptions) => {
     for (const connection of connections) {
       if (
         connection.isOverCapacity ||
-        (longestIdle && connection.phaseSinceMs >= longestIdle.phaseSinceMs)
+        (longestIdle && connection.activitySinceMs >= longestIdle.activitySinceMs)
       )
         continue;
-      const phase = phaseOf(connection);
-      if (phase === 'idle' || phase === 'closing') longestIdle = connection;
+      const activity = activityOf(connection);
+      if (activity === 'idle' || activity === 'closing') longestIdle = connection;
     }
     if (longestIdle) evict(longestIdle, 'idle');
     return longestIdle !== undefined;
@@ -65,7 +65,7 @@ export const createPlaces = ({ limits, clientOf, onClosed }: PlacesOptions) => {
      * Makes room for a connection from `address`; undefined: there is none, and it must be closed
      * unread.
      */
-    admit: (address: string): Place | undefined => {
+    admit: (address: string): Slot | undefined => {
       const client = clientOf(address);
       if (client !== undefined && !hasRoomFor(client)) {
         onClosed('address_limit');
