@@ -1,7 +1,7 @@
 import { refuse, releaseStream, type Connection } from './connection.ts';
 import { KEEP_ALIVE_MARGIN_MS, LINGER_MS } from './limits.ts';
 
-// What a connection is doing, and for how long it may.
+// Tells what a connection is doing, and closes it if that takes too long.
 
 /**
  * `arriving`: just accepted, its first request may be on its way. `idle`: between two requests.

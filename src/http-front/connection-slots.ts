@@ -2,10 +2,10 @@ import type { Connection, Slot } from './connection.ts';
 import type { Limits } from './limits.ts';
 import { activityOf } from './activity.ts';
 
-// Which connections are open, and which are closed when there are too many. As in nginx, an idle
-// connection makes room for a new one; a request under way never does, nor one that is still on its
-// way on a connection just accepted: newcomers that arrive together would close each other, and
-// none of them would get a response.
+// Keeps the open connections, and closes some if there are too many. As in nginx, an idle
+// connection makes room for a new one. A connection with a request in progress never does, nor does
+// one that has just been accepted, because its request may be on its way: clients that arrive
+// together would close each other's connections, and none would get a response.
 
 /**
  * Why a connection was closed without a response: its address has too many, it had been idle for
@@ -16,8 +16,8 @@ export type ClosedReason = 'address_limit' | 'idle' | 'over_capacity';
 export interface SlotsOptions {
   readonly limits: Limits;
   /**
-   * What connections from an address are counted for; undefined: they are a trusted proxy's, and so
-   * many clients'.
+   * Gives the client that connections from an address count for. Undefined for a trusted proxy,
+   * whose connections carry the requests of many clients.
    */
   readonly clientOf: (address: string) => string | undefined;
   /** Called for each connection that was closed to make room for others, or refused at a limit. */

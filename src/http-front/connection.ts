@@ -24,13 +24,13 @@ export interface Connection extends Slot, Holder {
   /** What has been received and not taken: the beginning of a head, or pipelined requests. */
   received: Buffer;
   /**
-   * How much of `received` has been searched for the end of its first head, without finding it. 0 if
-   * `received` is empty, or may begin with a complete request.
+   * How much of `received` has been searched for the end of its first head, without finding it. 0
+   * if `received` is empty, or may begin with a complete request.
    */
   searchedBytes: number;
   /**
-   * Where node:http reads the requests of this connection; kept after the last one for up to a
-   * second: see activity.ts.
+   * The stream from which node:http reads the requests of this connection. It is kept for up to a
+   * second after a request: see activity.ts.
    */
   stream: RequestStream | undefined;
   nodeRequest: NodeRequest | undefined;
@@ -41,7 +41,7 @@ export interface Connection extends Slot, Holder {
   lastProgress: { writtenBytes: number; atMs: number };
 }
 
-/** What was decided when it was accepted: see connection-slots.ts. */
+/** What was decided when the connection was accepted: see connection-slots.ts. */
 export interface Slot {
   /** What the bound per address counts it for; undefined behind a proxy. */
   readonly client: string | undefined;
@@ -96,7 +96,7 @@ export const openConnection = (socket: Socket, shared: Shared, place: Slot): Con
       proceed(connection);
     })
     .on('end', () => proceed(connection))
-    // It is then closed, and 'close' does the rest.
+    // 'close' follows.
     .on('error', () => undefined)
     .once('close', () => {
       connection.input = 'ended';
@@ -127,7 +127,7 @@ const takeRequest = (connection: Connection): void => {
   if (received.length === 0) return;
   const length = readHeadLength(received, searchedBytes);
   if (length === undefined) {
-    // The rest of the head does not come.
+    // The client has closed its side: the rest of the head will not arrive.
     if (socket.readableEnded) return refuse(connection, 'bad_request');
     if (searchedBytes === 0) connection.activitySinceMs = performance.now();
     connection.searchedBytes = received.length;
@@ -166,8 +166,8 @@ const waitForNext = (connection: Connection): void => {
 };
 
 /**
- * Counts the memory that the connection takes now. It counts as progress: those that were
- * counted longest ago are the first to free theirs.
+ * Counts the memory that the connection takes now. This counts as progress: connections that were
+ * counted longest ago have to free their memory first.
  */
 const countMemory = (connection: Connection): void =>
   connection.shared.memory.count(connection, connection.input === 'ended' ? 0 : heldBy(connection));
@@ -181,7 +181,7 @@ const giveToNode = (connection: Connection, head: Buffer): void => {
 const connectToNode = (connection: Connection): RequestStream => {
   const { socket, shared } = connection;
   const stream = new RequestStream(socket, () => {
-    // node:http or the application gives up.
+    // node:http or the application has given up.
     if (connection.stream === stream) socket.destroy();
   });
   shared.connectNode(stream, connection);

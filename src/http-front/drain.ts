@@ -3,19 +3,19 @@ import { setImmediate, setTimeout as wait } from 'node:timers/promises';
 import type { Connection } from './connection.ts';
 import { activityOf, type Activity } from './activity.ts';
 
-// The orderly end of a server.
+// Shuts a server down in an orderly way.
 
 export interface DrainOptions {
   /**
-   * How long new requests are still accepted, so that load balancers can see first that the
-   * service is about to end.
+   * How long new requests are still accepted, so that load balancers can see first that the service
+   * is about to end.
    */
   readonly noticeMs: number;
   /** After this time, counted from the start, all open connections are closed. */
   readonly graceMs: number;
 }
 
-/** The time of a drain; tests have one that they move by hand. */
+/** The clock of a drain. Tests use one that they set by hand. */
 export interface DrainClock {
   /** Runs `task` once after `delayMs`, and returns a function that cancels it. */
   after(delayMs: number, task: () => void): () => void;
@@ -51,7 +51,7 @@ export const drain = async (
   pause(true);
   await acceptWaiting(server);
   const closed = new Promise<void>((resolve) => void server.close(() => resolve()));
-  // Those that were accepted since then.
+  // Connections may have been accepted since the grace period ended.
   if (isOver) destroyAll();
   pause(false);
   const cancelHurry = clock.after(ON_ITS_WAY_MS, () => destroyAllThatAre('receiving'));
@@ -95,7 +95,7 @@ const QUICK_TURN_MS = 1;
 /** Requests wait for half a second at most. */
 const MOST_WAITS = 10;
 /**
- * A request, or the rest of one, may be on its way for so long: TCP sends again after a second (RFC
+ * How long a request, or the rest of one, may be on its way: TCP retransmits after a second (RFC
  * 6298 section 2.1).
  */
 const ON_ITS_WAY_MS = 1_000;

@@ -1,7 +1,7 @@
 import { MAX_HEADER_BYTES, MAX_TARGET_LENGTH } from './limits.ts';
 import type { RefusalCode } from './refusals.ts';
 
-// Where a request's head ends in what a client has sent.
+// Finds the end of a request's head in the bytes that a client has sent.
 
 /** RFC 9112 section 2.2: empty lines before a request are ignored. */
 export const skipEmptyLines = (received: Buffer): Buffer => {

@@ -2,8 +2,8 @@ import type { Socket } from 'node:net';
 import { createReadOrdinaryRequest, type OrdinaryRequest } from './ordinary-request.ts';
 import { createWriteResponse, type PreparedResponse } from './prepared-response.ts';
 
-// The short way: an ordinary request for one path is read from the bytes of its head, and gets a
-// prepared response. It knows nothing of the connection but that it may write now.
+// The hot path reads an ordinary request for one path from the bytes of its head, and writes a
+// prepared response. All it knows of the connection is that it may write now.
 
 export interface HotPath {
   /** GET requests for this path, with any query. */

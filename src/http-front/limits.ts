@@ -1,49 +1,51 @@
-// What a client may take, and what goes wrong without each bound. The service makes only the time
-// of idle connections configurable: a deployment that needs another value of the others has a load
-// balancer that sets it.
+// The limits for clients, and what goes wrong without each of them. Only the time-out of idle
+// connections is configurable: a deployment that needs other values has a load balancer that sets
+// them.
 
 export const LIMITS = {
-  /** For a request's header section. A client that sends slower holds a connection for nothing. */
+  /** Longest time to receive a header section. A slower client holds a connection for nothing. */
   headersTimeoutMs: 10_000,
   /**
-   * For an idle connection. The side that closes first must be the load balancer, or a request that
-   * is on its way is lost. Many (AWS ALB, nginx) keep a connection for 60 s.
+   * How long an idle connection stays open. The load balancer must be the side that closes first:
+   * otherwise a request that is on its way is lost. Many keep a connection for 60 s (AWS ALB,
+   * nginx).
    */
   keepAliveTimeoutMs: 65_000,
   /**
-   * A client has so long for what could not be written of its response at once, however steadily it
-   * reads: Node tells when all of a write is done, and not how much of it so far.
+   * How long a client may take to read the part of its response that could not be written at once,
+   * however steadily it reads: Node reports when a write is complete, but no progress before that.
    */
   slowReaderMs: 60_000,
-  /** How often these times are checked: they are late by at most this. */
+  /** How often these times are checked, and so the most by which they can be late. */
   checkIntervalMs: 1_000,
-  /** Open connections, those over capacity apart. */
+  /** Open connections, not counting the ones over capacity. */
   connections: 2_000,
-  /** Of them, of one client (`clientOf`). */
+  /** Open connections of one client (`clientOf`). */
   connectionsPerAddress: 1_000,
   /**
-   * More connections, each for one short response of the application: to a probe, or a 503.
+   * Additional connections. Each gets one short response from the application: a probe's, or a 503.
    */
   connectionsOverCapacity: 100,
   /**
-   * For so long the first request of a new connection may be on its way, and the connection does
-   * not make room for another one: a probe that arrives at a full service would lose its place to
-   * the next client before it can be read.
+   * How long a new connection may take to send its first request before it counts as idle.
+   * Otherwise, a probe that arrives at a full service would lose its slot to the next client before
+   * it can be read.
    */
   arrivalMs: 250,
   /**
-   * For what all connections hold together: heads that are being received, pipelined requests, and
-   * requests that node:http is handling. A third of the heap of 96 MB that the service has.
+   * Memory that all connections may hold together: heads that are being received, pipelined
+   * requests, and requests that node:http is handling. The service has a heap of 96 MB; this is a
+   * third of it.
    */
   heldBytes: 32 * 1024 * 1024,
 };
 
-/** Tests replace them by smaller ones. */
+/** Tests use smaller values. */
 export type Limits = Readonly<typeof LIMITS>;
 
 /**
- * Of each socket's two buffers: Node 20's default, stated because Node 22 and later have four times
- * as much.
+ * The size of each socket's two buffers. This is Node 20's default; that of Node 22 and later is
+ * four times as large.
  */
 export const HIGH_WATER_MARK_BYTES = 16 * 1024;
 
@@ -53,7 +55,7 @@ export const HIGH_WATER_MARK_BYTES = 16 * 1024;
 export const PIPELINE_SLICE_MS = 0.25;
 
 /**
- * Of a head, all of it. Browsers with large cookies stay below 8 KiB. Node counts fewer of its
+ * The size of a whole head. Browsers with large cookies stay below 8 KiB. Node counts fewer of its
  * bytes.
  */
 export const MAX_HEADER_BYTES = 16 * 1024;
@@ -71,8 +73,8 @@ export const MAX_HEADERS = 100;
 export const MAX_TARGET_LENGTH = 8_000;
 
 /**
- * Of a host with its port: a name has at most 253 characters (RFC 1035 section 2.3.4). A URL parser
- * normalises a longer one in a time that is quadratic in its length.
+ * The length of a host with its port. A name has at most 253 characters (RFC 1035 section 2.3.4). A
+ * URL parser normalises a longer one in a time that is quadratic in its length.
  */
 export const MAX_HOST_LENGTH = 260;
 

@@ -3,9 +3,9 @@ import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { HIGH_WATER_MARK_BYTES, MAX_HEADER_BYTES } from './limits.ts';
 
-// node:http as this server uses it. It never listens: it is given streams through its documented
-// 'connection' event, and responds on them. A stream has one request at a time, and is kept for the
-// next one for about a second. Who reads the socket, and when, stays with connection.ts.
+// The node:http server. It never listens: it gets streams through its documented 'connection'
+// event, and responds on them. A stream has one request at a time, and is kept for the next one for
+// about a second. connection.ts decides when the socket is read.
 
 /**
  * `keepAliveTimeoutMs` is only what responses advertise: the times of a connection are kept in
@@ -83,7 +83,7 @@ export class RequestStream extends Duplex {
    */
   #onceTaken(done: () => void): (error?: Error | null) => void {
     return (error) => {
-      // Node reports no error to those that are under way when the socket is destroyed.
+      // Node reports no error to writes that are pending when the socket is destroyed.
       if (!error && !this.#socket.destroyed) done();
     };
   }

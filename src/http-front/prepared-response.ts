@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { toLines, toStatusLine, type FlatHeaders } from './headers.ts';
 
-// Writes responses of which only the request id differs from one request to the next: the rest is
+// Writes responses in which only the request id differs from one request to the next. The rest is
 // text that is made once a second.
 
 export interface PreparedResponse {

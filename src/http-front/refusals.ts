@@ -3,8 +3,8 @@ import type { Socket } from 'node:net';
 import { toLines, toStatusLine, type FlatHeaders } from './headers.ts';
 import { MAX_HEADERS, MAX_HOST_LENGTH, MAX_TARGET_LENGTH } from './limits.ts';
 
-// Which requests are refused, whatever they ask for: those that no application gets, and those that
-// Node's parser accepts although they must or should be refused.
+// Requests that are refused, whatever they ask for: the front does not pass some on to the
+// application, and Node's parser accepts others although they must or should be refused.
 
 /**
  * Why no application gets a request, or gets to respond to it. `method_not_allowed` is CONNECT, and

@@ -3,7 +3,7 @@ import proxyAddr from 'proxy-addr';
 import type { Config } from '../config/config.ts';
 import type { RequestHead } from './headers.ts';
 
-// The address that a request or a connection comes from, as far as proxies are trusted.
+// The address of the client that sent a request or opened a connection, behind trusted proxies.
 
 export type ClientAddress = (head: Pick<RequestHead, 'headers' | 'socket'>) => string | undefined;
 

@@ -4,9 +4,9 @@ import helmet from 'helmet';
 import type { Cors } from './cors.ts';
 import type { FlatHeaders } from './headers.ts';
 
-// The headers of every response, from the hot path, from node:http, and from the server where no
-// application answers. Only headers added here are on all of them: a middleware of Express does not
-// see the requests that the hot path answers.
+// The headers of every response: from the hot path, from the Express application, and from the
+// server if it refuses a request. Only headers added here are on all of them: a middleware of
+// Express does not see the requests that the hot path answers.
 
 /**
  * Gives the headers of every response to a request with this `Origin`: the same array each time.

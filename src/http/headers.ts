@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FlatHeaders } from '../http-front/index.ts';
 
-// Headers as this service keeps them.
+// The types of requests and headers, and functions that set headers.
 
 /** What a response and its log line depend on. */
 export type RequestHead = Readonly<Pick<IncomingMessage, 'method' | 'url' | 'headers' | 'socket'>>;
@@ -21,7 +21,7 @@ export const sendUncached = (res: ServerResponse, type: string, body: string | B
   res.end(body);
 };
 
-/** The value of `Allow` where nothing can be changed. */
+/** The value of `Allow` for read-only resources. */
 export const READING_METHODS = 'GET, HEAD, OPTIONS';
 
 export const JSON_TYPE = 'application/json; charset=utf-8';

@@ -21,7 +21,7 @@ interface OpenApiOptions {
   readonly fields: Config['banks']['fields'];
 }
 
-/** `GET /openapi.json`, made anew for each new list. */
+/** `GET /openapi.json`, made again for each new list. */
 export const createOpenApiRoute = ({
   list,
   ...options
@@ -85,7 +85,7 @@ const bankSchema = (
   const shown = fields ?? observed.map(({ name }) => ({ name, isOptional: false }));
   const typesOf = ({ name, isOptional }: (typeof shown)[number]): object => {
     const { types = [], isNullable } = observed.find((field) => field.name === name) ?? {};
-    // Any entry may lack an optional field, also where none does today.
+    // Any entry may lack an optional field, even if none does today.
     const all = types.length > 0 && (isNullable || isOptional) ? [...types, 'null'] : types;
     if (all.length === 0) return {};
     return { type: all.length === 1 ? all[0] : all };
@@ -109,11 +109,11 @@ const firstBank = ({ representations }: CachedList): unknown =>
 interface ObservedField {
   readonly name: string;
   /**
-   * The JSON types that its values have, in the order of {@link JSON_TYPES}; none where no entry
-   * has it.
+   * The JSON types that its values have, in the order of {@link JSON_TYPES}; none if no entry has
+   * it.
    */
   readonly types: readonly JsonType[];
-  /** Some entries lack it: it is null there, or absent where BANK_FIELDS is unset. */
+  /** Some entries lack it: it is null there, or absent if BANK_FIELDS is unset. */
   readonly isNullable: boolean;
 }
 

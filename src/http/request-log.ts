@@ -13,13 +13,13 @@ import { PROBES } from './health.ts';
 import type { RequestHead } from './headers.ts';
 import { refusedInsteadOf } from './refused.ts';
 
-// What becomes of a finished request: one event and one log line. No other header and no query
+// Emits one event and writes one log line for each finished request. No other header and no query
 // string is logged: either may hold what a client did not mean to reveal. A line of level info is
 // written as text, past the logger's redaction: what clients choose is redacted here.
 
 interface RequestLogOptions {
   readonly logger: Logger;
-  /** Where `logger` writes what it has redacted. Whoever writes here redacts it first. */
+  /** Where `logger` writes what it has redacted. What is written here must have been redacted. */
   readonly logDestination: DestinationStream;
   readonly redact: Redaction['redact'];
   readonly clientAddress: ClientAddress;
@@ -184,7 +184,7 @@ export const pathOf = ({ url = '' }: Pick<RequestHead, 'url'>): string => {
   return url.slice(0, Math.min(end < 0 ? url.length : end, MAX_PATH_CHARS));
 };
 
-/** Gives the client's own `X-Request-Id` where it is well-formed, otherwise a new one. */
+/** Gives the client's own `X-Request-Id` if it is well-formed, otherwise a new one. */
 const identify = ({ headers }: Pick<RequestHead, 'headers'>): string => {
   const given = headers['x-request-id'];
   return typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID();

@@ -39,7 +39,7 @@ const TAG_LIST =
 
 /**
  * Section 8.8.3.2. A malformed header matches nothing: the client gets the whole response. Nothing
- * is done per tag: a client can send thousands. `etag` has no comma or space, so where a well-formed
+ * is done per tag: a client can send thousands. `etag` has no comma or space, so if a well-formed
  * list contains it, it is one of its tags.
  */
 const matches = (
@@ -59,8 +59,8 @@ const containsStrong = (header: string, etag: string): boolean => {
 };
 
 /**
- * Undefined where the header is missing or not an HTTP-date: it must then be ignored (sections
- * 13.1.3 and 13.1.4).
+ * Undefined if the header is missing or not an HTTP-date: it must then be ignored (sections 13.1.3
+ * and 13.1.4).
  */
 const isModifiedSince = (
   header: string | undefined,

@@ -9,9 +9,9 @@ import { notAfter, toDate, type Clock } from '../../clock.ts';
 import { JSON_TYPE, type FlatHeaders } from '../headers.ts';
 import { evaluatePreconditions, type Validators } from './preconditions.ts';
 
-// The successful responses of /banks, ready to be sent: they are made once per list and second, and
-// a request only chooses. With their caching headers: how long browsers may use a list without
-// asking, and how fresh it is.
+// The successful responses of /banks, ready to be sent, with their caching headers: how long
+// browsers may use a list without asking, and how fresh it is. They are made once per list and
+// second; a request only chooses one.
 
 /** The two successful responses in one encoding. */
 interface BanksResponse {
@@ -28,8 +28,8 @@ interface BanksResponse {
 }
 
 /**
- * Gives the response in the encoding that the client prefers, the same object as long as nothing in
- * it has changed, and what the client's conditions make of it.
+ * Gives the response in the encoding that the client prefers, and the status that results from the
+ * client's conditions. The response is the same object as long as nothing in it has changed.
  */
 export type ChooseResponse = (
   headers: IncomingHttpHeaders,
@@ -116,8 +116,8 @@ const prepareResponse = (
   const validating = ['ETag', etag, ...changing];
   return {
     body,
-    // Vary comes first: it replaces the one that app.ts has set for every response, and stays in its
-    // place.
+    // Vary comes first: it replaces the one that app.ts has set for every response, and stays in
+    // its place.
     notModifiedHeaders: ['Vary', vary, ...validating],
     headers: [
       'Vary',
@@ -139,7 +139,7 @@ type CachePolicy = FreshnessPolicy & { readonly browserMaxAgeMs: number };
 /**
  * `Cache-Control` of a list that is fresh for another `freshForMs` (negative: stale). No cache that
  * obeys it shows a list older than TTL + max stale: `max-age` ends with the freshness, and what may
- * be added to it (RFC 5861) ends where this service would refuse. `stale-while-revalidate` is at
+ * be added to it (RFC 5861) ends when this service would refuse. `stale-while-revalidate` is at
  * most as long as `max-age` can be, so that no browser shows a replaced list for longer than twice
  * BROWSER_MAX_AGE; `stale-if-error` is for the outage and takes all that is left.
  */
@@ -176,7 +176,7 @@ const toWholeSeconds = (ms: number): number => Math.floor(ms / 1_000);
 
 /**
  * Gives the content encoding with the highest weight (RFC 9110 section 12.5.3), the one with the
- * smallest body among equals, remembered by the header's text. Where nothing fits, and for
+ * smallest body among equals, remembered by the header's text. If nothing fits, and for
  * `identity;q=0`, the header is ignored as section 12.4.1 allows, and the response is identity: a
  * list that the client may be able to read is worth more than a 406. A request without the header
  * gets identity too: it would accept anything, but clients that do not send it do not decode
