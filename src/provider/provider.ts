@@ -127,7 +127,8 @@ export const createProvider = (
       return received;
     });
     const contract = { ...banks, maxBytes: maxBodyBytes, findEcho: options.findEcho };
-    return processBanksResponse(response, contract, { nowMs: clock.wallMs(), clock, signal });
+    const nowMs = clock.wallMs();
+    return (reading) => processBanksResponse(response, contract, { nowMs, clock, signal: reading });
   };
   return {
     load,

@@ -281,7 +281,12 @@ const createLoads = (env: Record<string, string>, isLate = true) => {
     onEvent: ({ type }) => void events.push(type),
     createConnections: watched,
   });
-  return { provider, events, giveUp, load: () => provider.load(deadline.signal) };
+  return {
+    provider,
+    events,
+    giveUp,
+    load: async () => (await provider.load(deadline.signal))(deadline.signal),
+  };
 };
 
 test.each([undefined, 200, 503])(

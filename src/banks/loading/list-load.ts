@@ -25,14 +25,15 @@ export const createListLoad = (
     limitMs: number,
   ): Promise<{ readonly loaded: LoadedList; readonly list: CachedList }> => {
     const requestedAtMs = clock.monotonicMs();
-    const loaded = await withDeadline(load, {
+    const readResponse = await withDeadline(load, {
       limitMs,
       clock,
       signal,
       timeoutError: () => new LoadError('timeout', `no complete response within ${limitMs} ms`),
     });
-    // The age counts from here: encoding a large list takes its time.
+    // The age counts from here: reading and encoding a large list take their time.
     const times = { requestedAtMs, loadedAtMs: clock.monotonicMs() };
+    const loaded = await readResponse(signal);
     const list = await keeper.prepareLoaded(loaded, times, previous, operator);
     nextLoad.noteLoad(clock.monotonicMs() - requestedAtMs);
     retryAfter.endBefore(requestedAtMs);

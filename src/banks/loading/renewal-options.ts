@@ -6,17 +6,20 @@ import type { Fleet } from './fleet.ts';
 import type { RetryAfter } from './retry-after.ts';
 
 /**
- * All that the list knows of the provider. Rejects with a `LoadError`; must give up when `signal`
- * aborts.
+ * All that the list knows of the provider: requests a list. Rejects with a `LoadError`; must give
+ * up when `signal` aborts.
  */
-export type Load = (signal: AbortSignal) => Promise<LoadedList>;
+export type Load = (signal: AbortSignal) => Promise<ReadResponse>;
+
+/** Checks a response and reads the list in it. Rejects with a `LoadError` if there is none. */
+export type ReadResponse = (signal: AbortSignal) => Promise<LoadedList>;
 
 /** What the renewal is made from, and each of its parts in this folder. */
 export interface RenewalOptions {
   readonly load: Load;
   /**
-   * Longest time for one load; one that has not settled by then is given up, whether it obeys its
-   * signal or not.
+   * Longest time for one `load`, in milliseconds; one that has not settled by then is given up,
+   * whether it obeys its signal or not. To read the response takes the time of this process.
    */
   readonly loadTimeoutMs: number;
   readonly ttlMs: number;
