@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { RequestListener, ServerResponse } from 'node:http';
 import { hostname } from 'node:os';
-import type { RequestHandler } from 'express';
+import type { Request, RequestHandler } from 'express';
 import type { DestinationStream, Logger } from 'pino';
 import { OVERRIDABLE, isOverridable, type Overridable } from '../banks/guard/guard.ts';
 import { STOPPING, type LoadErrorKind } from '../banks/load-error.ts';
@@ -143,10 +143,10 @@ const createRefresh =
   async (req, res) => {
     // A longer target cannot be valid, and would take time to parse.
     const isShort = req.url.length <= MAX_REFRESH_TARGET;
-    const overrides = isShort ? toOverrides(req.query['accept']) : undefined;
+    const overrides = isShort ? toOverrides(req.query) : undefined;
     if (!overrides) {
       sendProblem(res, 'bad_request', {
-        detail: `accept can be ${OVERRIDABLE.join(' or ')}, or both, separated by a comma.`,
+        detail: `The only parameter is accept: ${OVERRIDABLE.join(' or ')}, or both, separated by a comma.`,
       });
       return;
     }
@@ -199,8 +199,12 @@ const toMembers = (files: readonly SecretFileInUse[]) =>
     files.map(({ variable, sinceMs }) => [variable, { contentSince: toIso(sinceMs) }]),
   );
 
-/** The reasons in `?accept=`; undefined if one is unknown. */
-const toOverrides = (accept: unknown): readonly Overridable[] | undefined => {
+/** The reasons in `?accept=`; undefined if one of them, or another parameter, is unknown. */
+const toOverrides = ({
+  accept,
+  ...others
+}: Request['query']): readonly Overridable[] | undefined => {
+  if (Object.keys(others).length > 0) return undefined;
   if (accept === undefined) return [];
   const named = typeof accept === 'string' ? accept.split(',') : [''];
   return named.every(isOverridable) ? named : undefined;

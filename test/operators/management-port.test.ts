@@ -157,12 +157,15 @@ test('a problem that names a field with another letter than those of ASCII is wh
   });
 });
 
-test('an unknown value of accept, another method and another path are refused', async () => {
+test('an unknown parameter or value of accept, another method and another path are refused', async () => {
   await start();
   const long = `shrunk&${'a'.repeat(200)}`;
-  for (const accept of ['everything', '', 'shrunk,everything', 'shrunk&accept=drifted', long]) {
-    const { detail } = await refresh(400, `?accept=${accept}`);
-    expect(detail).toBe('accept can be shrunk or drifted, or both, separated by a comma.');
+  const values = ['everything', '', 'shrunk,everything', 'shrunk&accept=drifted', long];
+  for (const query of [...values.map((value) => `accept=${value}`), 'acept=shrunk', 'force']) {
+    const { detail } = await refresh(400, `?${query}`);
+    expect(detail).toBe(
+      'The only parameter is accept: shrunk or drifted, or both, separated by a comma.',
+    );
   }
   expect(rig.emulator.listCalls()).toBe(1);
   const operators = supertest(rig.managementUrl);
