@@ -173,12 +173,14 @@ const keptOf = (loaded: LoadedList) => {
   return { json, count, profile, entryDigests, rejected, hasNextPage, upstreamFields };
 };
 
+const NO_DECISIONS = { decisions: [], unconfirmedDecisions: [] };
+
 /** The decisions of a list that is loaded over `previous`. */
 const pastDecisions = (
   previous: CachedList | undefined,
 ): Pick<CachedList, 'decisions' | 'unconfirmedDecisions'> => {
-  if (!previous) return { decisions: [], unconfirmedDecisions: [] };
-  return previous.isUnconfirmed && !wasStored(previous)
-    ? { decisions: [], unconfirmedDecisions: previous.decisions }
-    : previous;
+  const { decisions, unconfirmedDecisions } = previous ?? NO_DECISIONS;
+  return previous?.isUnconfirmed && !wasStored(previous)
+    ? { decisions: [], unconfirmedDecisions: decisions }
+    : { decisions, unconfirmedDecisions };
 };
