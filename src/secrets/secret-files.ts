@@ -79,6 +79,9 @@ export const createSecretFiles = ({ problemOf, addSecret, ...options }: SecretFi
   };
 };
 
+/** The rules of each secret count the secret alone; a line break or spaces around it are no part. */
+const MAX_FILE_BYTES = 2 * MAX_SECRET_BYTES;
+
 /** The secret in a file, and what is wrong with it, if anything is. */
 const readSecret = async (
   name: SecretName,
@@ -88,9 +91,9 @@ const readSecret = async (
 ): Promise<{ readonly text: string; readonly problem: string | undefined }> => {
   let content: string;
   try {
-    content = await readTextFile(path, MAX_SECRET_BYTES, limits);
+    content = await readTextFile(path, MAX_FILE_BYTES, limits);
   } catch (error) {
-    return { text: '', problem: describeUnreadable(error, MAX_SECRET_BYTES) };
+    return { text: '', problem: describeUnreadable(error, MAX_FILE_BYTES) };
   }
   // Editors end a file with a line break, which is not part of the secret. Spaces may be, except in
   // a token.

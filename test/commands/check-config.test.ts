@@ -121,3 +121,29 @@ test('a value cannot write escape sequences to the terminal', async () => {
   const { text } = await checkConfig({ ...SANDBOX, PROVIDER_CLIENT_ID: '\u202ered' });
   expect(text).not.toContain('\u202e');
 });
+
+test('a secret in a file may be as long as in a variable, whatever line break follows it', async () => {
+  const file = join(emptyDirectory(), 'secret');
+  const longest = 'x'.repeat(8_192);
+  const address = `redis://:${longest}`.slice(0, 8_183) + '@redis:99';
+  const { PROVIDER_ACCESS_TOKEN: _, ...rest } = SANDBOX;
+  const client = { PROVIDER_TOKEN_URL: 'http://login.example/token', PROVIDER_CLIENT_ID: 'id' };
+  for (const [variable, secret, env] of [
+    ['PROVIDER_ACCESS_TOKEN_FILE', longest, rest],
+    ['PROVIDER_CLIENT_SECRET_FILE', longest, { ...rest, ...client }],
+    ['MANAGEMENT_TOKEN_FILE', longest, SANDBOX],
+    ['CACHE_SIGNING_KEY_FILE', longest, SANDBOX],
+    ['CACHE_REDIS_URL_FILE', address, SANDBOX],
+  ] as const) {
+    const check = async (content: string): Promise<string> => {
+      writeFileSync(file, content);
+      return (await checkConfig({ ...env, [variable]: file })).text;
+    };
+    expect(Buffer.byteLength(secret)).toBe(8_192);
+    expect(await check(`${secret}\r\n`)).toContain('The configuration is valid.');
+    expect(await check(`${secret}9\n`)).toContain(`${variable}: has more than 8192 bytes`);
+    expect(await check(`${secret}${'\n'.repeat(8_193)}`)).toContain(
+      `${variable}: cannot be read (more than 16384 bytes)`,
+    );
+  }
+});

@@ -493,6 +493,17 @@ describe('a 401 for the token in use', () => {
   });
 });
 
+test('a token of the greatest length is used, with the line break that an editor writes after it', async () => {
+  const longest = 'x'.repeat(8_192);
+  const provider = await emulate({ accessTokens: [longest] });
+  const envFor = () => ({ PROVIDER_ACCESS_TOKEN: '', PROVIDER_ACCESS_TOKEN_FILE: file() });
+  await writeFile(file(), `\ufeff${longest}\r\n`);
+  rig = await startLoadedRig({ provider, envFor });
+  await supertest(rig.url).get('/banks').expect(200);
+  await writeFile(file(), `${longest}x\n`);
+  await looked('PROVIDER_ACCESS_TOKEN_FILE: has more than 8192 bytes');
+});
+
 describe('a start with an unusable file', () => {
   const envFor = (): EnvironmentVariables => ({
     PROVIDER_ACCESS_TOKEN: '',
