@@ -155,6 +155,10 @@ export const toRedisUrl = (text: string): Secret => {
   const url = toUrl(text, ['redis:', 'rediss:'], problem);
   // The path is the number of a database.
   if (!url.hostname || !/^\/?\d{0,5}$/.test(url.pathname)) throw new InvalidValue(problem);
+  if (/[?#]/.test(text))
+    throw new InvalidValue(
+      'must have no query or fragment, which would be ignored; the number of a database is the path, as in redis://host:6379/2, and in a password ? is %3F and # is %23',
+    );
   toCredentials(url);
   return toSecret(text);
 };

@@ -147,3 +147,14 @@ test('a secret in a file may be as long as in a variable, whatever line break fo
     );
   }
 });
+
+test('what would be ignored of the address of Redis is a problem', async () => {
+  const file = join(emptyDirectory(), 'address');
+  writeFileSync(file, 'redis://:hidden@redis?db=2\n');
+  const said =
+    'must have no query or fragment, which would be ignored; the number of a database is';
+  const inFile = await checkConfig({ ...SANDBOX, CACHE_REDIS_URL_FILE: file });
+  expect(inFile.text).toContain(`\n  CACHE_REDIS_URL_FILE: ${said}`);
+  const given = await checkConfig({ ...SANDBOX, CACHE_REDIS_URL: 'redis://:hidden@redis/0#2' });
+  expect(given.text).toContain(`\n  CACHE_REDIS_URL: ${said}`);
+});

@@ -195,6 +195,13 @@ test.each<[kind: string, parse: Parse, texts: readonly string[]]>([
     each('redis://h/x|redis://h/1x|redis://h/123456|redis://h/1/2'),
   ],
   [
+    'the address of Redis with more than that',
+    values.toRedisUrl,
+    each(
+      'redis://h?|redis://h/0?db=2|redis://h?timeout=1s|redis://h/1#|redis://u:p@h#2|redis://p#w@h',
+    ),
+  ],
+  [
     'the password of Redis',
     values.toRedisUrl,
     each(`redis://%zz@h|redis://:%@h|redis://:${TOO_LONG}@h|redis://:${'@'.repeat(20)}@h`),
