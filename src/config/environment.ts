@@ -1,3 +1,4 @@
+import { lstat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import { codeOf } from '../error-code.ts';
@@ -106,11 +107,20 @@ const readDotEnv = async (): Promise<{
   try {
     return parseDotEnv(await readTextFile('.env', MAX_DOT_ENV_BYTES));
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') return { dotEnv: {}, problems: [] };
-    const text = `cannot be read (${describeReadError(error)}); make it a readable, regular file in UTF-8, or remove it`;
+    const isMissing = codeOf(error) === 'ENOENT';
+    // A link to a file that does not exist is there: its author means it to be read.
+    if (isMissing && !(await isThere('.env'))) return { dotEnv: {}, problems: [] };
+    const why = isMissing ? 'a link to a file that does not exist' : describeReadError(error);
+    const text = `cannot be read (${why}); make it a readable, regular file in UTF-8, or remove it`;
     return { dotEnv: {}, problems: [{ variables: ['.env'], text }] };
   }
 };
+
+const isThere = (path: string): Promise<boolean> =>
+  lstat(path).then(
+    () => true,
+    () => false,
+  );
 
 /**
  * Node's parser reports nothing: it takes a line without `=` for a part of the next name, the last

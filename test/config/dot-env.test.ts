@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import { execFileSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { printConfig } from '../../src/commands/check-config.ts';
 import type { EnvironmentVariables } from '../../src/config/reader.ts';
@@ -83,4 +83,13 @@ test('a .env that is a pipe is not waited for', async () => {
   const { status, text } = await check(SANDBOX);
   expect(status).toBe(1);
   expect(text).toContain('\n  .env: cannot be read (not a regular file)');
+});
+
+test('a .env that is a link to a file that does not exist is a problem', async () => {
+  symlinkSync('nowhere', join(folder, '.env'));
+  const { status, text } = await check(SANDBOX);
+  expect(status).toBe(1);
+  expect(text).toContain(
+    '\n  .env: cannot be read (a link to a file that does not exist); make it a readable, regular file',
+  );
 });
