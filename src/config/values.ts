@@ -254,11 +254,18 @@ export const toBytes = (text: string): number => {
   return bytes;
 };
 
-export const toCount = (text: string): number => {
-  if (!/^\d{1,9}$/.test(text))
-    throw new InvalidValue('is not a count; use a whole number such as 100');
-  return Number(text);
+/** A number of entries of a list. */
+export const toEntryCount = (text: string): number => {
+  const count = /^\d{1,9}$/.test(text) ? Number(text) : NaN;
+  if (!(count <= MAX_LIST_ENTRIES))
+    throw new InvalidValue(
+      `is not a number of banks; use a whole number such as 100, up to ${MAX_LIST_ENTRIES}: no longer list is loaded`,
+    );
+  return count;
 };
+
+/** The longest list that is read. Its reader, which knows nothing of variables, has the same limit. */
+const MAX_LIST_ENTRIES = 50_000;
 
 /** A percentage as a share from 0 to 1. */
 export const toShare = (text: string): number => {

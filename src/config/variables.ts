@@ -66,7 +66,7 @@ const TABLE = {
   CACHE_REDIS_URL_FILE: { parse: values.toSingleLine, file: 'secret' },
   CACHE_SIGNING_KEY: { parse: values.toSecretWith(SIGNING_KEY_RULE), isSecret: true },
   CACHE_SIGNING_KEY_FILE: { parse: values.toSingleLine, file: 'secret' },
-  GUARD_MIN_BANKS: { default: '1', parse: values.toCount },
+  GUARD_MIN_BANKS: { default: '1', parse: values.toEntryCount },
   GUARD_MAX_SHRINK: { default: '20%', parse: values.toShare },
   GUARD_MAX_DRIFT: { default: '20%', parse: values.toShare },
   BROWSER_MAX_AGE: { default: '5m', parse: values.toDurationMs },

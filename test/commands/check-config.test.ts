@@ -158,3 +158,8 @@ test('what would be ignored of the address of Redis is a problem', async () => {
   const given = await checkConfig({ ...SANDBOX, CACHE_REDIS_URL: 'redis://:hidden@redis/0#2' });
   expect(given.text).toContain(`\n  CACHE_REDIS_URL: ${said}`);
 });
+
+test('a number of banks that no list can have is a problem', async () => {
+  const { text } = await checkConfig({ ...SANDBOX, GUARD_MIN_BANKS: '50001' });
+  expect(text).toContain('\n  GUARD_MIN_BANKS: is not a number of banks; use a whole number');
+});
