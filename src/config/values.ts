@@ -61,6 +61,27 @@ export const toHostNames = (text: string): readonly string[] =>
 /** RFC 1123 section 2.1, and the underscore that some internal names have. */
 const HOST_LABEL = /^[a-z\d_](?:[\w-]{0,61}[a-z\d_])?$/;
 
+/** The address or the name of the host on which a port is opened. Whether it exists is not looked up. */
+export const toListenHost = (text: string): string => {
+  if (isIP(text) === 0 && !isHostName(text))
+    throw new InvalidValue(
+      'is not an address or a host name; write it without scheme, port, path, brackets and *, such as 127.0.0.1, or 0.0.0.0 or :: for all addresses',
+    );
+  return text;
+};
+
+/** The parser of addresses finds the numbers that are no IPv4 address, such as `256.0.0.1`. */
+const isHostName = (text: string): boolean =>
+  text.length <= MAX_HOST_CHARS &&
+  text
+    .replace(/\.$/, '')
+    .split('.')
+    .every((label) => ANY_HOST_LABEL.test(label)) &&
+  URL.canParse(`http://${text}`);
+
+/** As {@link HOST_LABEL}, also with letters of other scripts, which the resolver encodes. */
+const ANY_HOST_LABEL = /^[\p{L}\p{N}_](?:[\p{L}\p{M}\p{N}_-]{0,61}[\p{L}\p{M}\p{N}_])?$/u;
+
 /** One of `choices`, exactly as written there. */
 export const toOneOf =
   <const C extends string>(choices: readonly C[]) =>

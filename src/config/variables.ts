@@ -30,9 +30,9 @@ export interface Variable<T> {
 
 const TABLE = {
   PORT: { default: '3000', parse: values.toPort },
-  HOST: { default: '0.0.0.0', parse: values.toSingleLine },
+  HOST: { default: '0.0.0.0', parse: values.toListenHost },
   MANAGEMENT_PORT: { default: '3001', parse: values.toPortOrOff },
-  MANAGEMENT_HOST: { default: '127.0.0.1', parse: values.toSingleLine },
+  MANAGEMENT_HOST: { default: '127.0.0.1', parse: values.toListenHost },
   MANAGEMENT_HOSTS: { parse: values.toHostNames },
   MANAGEMENT_TOKEN: { parse: values.toSecretWith(MANAGEMENT_TOKEN_RULE), isSecret: true },
   MANAGEMENT_TOKEN_FILE: { parse: values.toSingleLine, file: 'secret' },

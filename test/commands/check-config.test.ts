@@ -163,3 +163,16 @@ test('a number of banks that no list can have is a problem', async () => {
   const { text } = await checkConfig({ ...SANDBOX, GUARD_MIN_BANKS: '50001' });
   expect(text).toContain('\n  GUARD_MIN_BANKS: is not a number of banks; use a whole number');
 });
+
+test.each([
+  ['http://0.0.0.0', 'is not an address or a host name; write it without scheme, port, path'],
+  ['0.0.0.0:3000', 'is not an address or a host name; write it without scheme, port, path'],
+  ['[::]', 'brackets and *, such as 127.0.0.1, or 0.0.0.0 or :: for all addresses'],
+  ['*', 'brackets and *, such as 127.0.0.1, or 0.0.0.0 or :: for all addresses'],
+])('%s is no host on which a port can be opened', async (host, said) => {
+  for (const name of ['HOST', 'MANAGEMENT_HOST']) {
+    const { status, text } = await checkConfig({ ...SANDBOX, [name]: host });
+    expect(text).toMatch(new RegExp(`\n  ${name}: .*${said.replace('*', String.raw`\*`)}`));
+    expect(status).toBe(1);
+  }
+});

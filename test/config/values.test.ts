@@ -24,6 +24,9 @@ const toProxy = (text: string) => {
   return [url.href, credentials?.reveal()];
 };
 
+/** The texts between the bars. */
+const each = (texts: string): string[] => texts.split('|');
+
 type Parse = (text: string) => unknown;
 const listOf = (count: number, item: (index: number) => string): string =>
   Array.from({ length: count }, (_, index) => item(index)).join(',');
@@ -49,6 +52,12 @@ test.each<[kind: string, parse: Parse, read: Record<string, unknown>]>([
     values.toHostNames,
     { [LONGEST_NAME]: [LONGEST_NAME], [`${LABEL}.b`]: [`${LABEL}.b`] },
   ],
+  [
+    'a host to listen on',
+    values.toListenHost,
+    asIs(each('0.0.0.0|::|::1|fe80::1%eth0|127.1|localhost|a.b-c.example.|b_c|bänke.example')),
+  ],
+  ['the longest name of one', values.toListenHost, asIs([LONGEST_NAME])],
   ['a choice', values.toOneOf(['a', 'b']), { b: 'b' }],
   ['a log level', values.toOneOf(values.LOG_LEVELS), asIs(LEVELS)],
   [
@@ -128,9 +137,6 @@ const SAYS_WHAT_IS_WRONG = {
   message: expect.stringMatching(/^(?:is|has|must|publishes) .{5,}/),
 };
 
-/** The texts between the bars. */
-const each = (texts: string): string[] => texts.split('|');
-
 test.each<[kind: string, parse: Parse, texts: readonly string[]]>([
   ['a port', values.toPort, each('|65536|-1|1.5|000001|x1|1x|0x10| 1|1 ')],
   ['a port or off', values.toPortOrOff, each('|on|65536|off ')],
@@ -140,6 +146,19 @@ test.each<[kind: string, parse: Parse, texts: readonly string[]]>([
     values.toHostNames,
     [`${LONGEST_NAME}a`, `${LABEL}a.b`, `${LABEL}.${'a'.repeat(64)}`],
   ],
+  [
+    'a host to listen on',
+    values.toListenHost,
+    each(
+      '|*|*.a|[::]|[::1]:3000|0.0.0.0:3000|a:1|http://0.0.0.0|0.0.0.0/0|a b| ::|::,a|a..b|-a|a-',
+    ),
+  ],
+  [
+    'an address of no version',
+    values.toListenHost,
+    each('256.0.0.1|1.2.3.4.5|1::2::3|127.0.0.1%lo'),
+  ],
+  ['a long one', values.toListenHost, [`${LONGEST_NAME}a`, `${LABEL}a`]],
   ['a choice', values.toOneOf(['a', 'b']), each('|c|A|a ')],
   [
     'a duration',
