@@ -12,6 +12,7 @@ import {
   type ConfigProblem,
   type EnvironmentVariables,
 } from './reader.ts';
+import { isBareAddress } from './values.ts';
 import { whyNoSnapshot } from './snapshot-path.ts';
 import { SECRET_VARIABLES, spellingsOf, VARIABLE_NAMES, VARIABLES } from './variables.ts';
 
@@ -54,8 +55,11 @@ export const checkConfig = async (env: ProcessEnvironment) => {
   return {
     variables: effectiveVariables(env, merged, error?.problems ?? []),
     error,
-    secrets: SECRET_VARIABLES.flatMap(spellingsOf).map(
-      (name) => [name, merged[name] ?? ''] as const,
+    secrets: SECRET_VARIABLES.flatMap((name) =>
+      spellingsOf(name)
+        .map((spelling) => [spelling, merged[spelling] ?? ''] as const)
+        // The text of a problem may have an address in it, too.
+        .filter(([, text]) => !(VARIABLES[name].isAddress && isBareAddress(text))),
     ),
   };
 };

@@ -212,6 +212,13 @@ export const toEgressProxy = (text: string): EgressProxy => {
 };
 
 /**
+ * Whether `text` is an address, valid or not, in which there is no secret: a scheme and at most a
+ * host, a port and the number of a database. No other text counts as one: it may be misplaced.
+ */
+export const isBareAddress = (text: string): boolean =>
+  /^[a-z][a-z\d+.-]*:\/\/(?:[\w.-]*|\[[\da-f:.]*\])(?::\d{0,5})?(?:\/\d{0,5})?$/i.test(text);
+
+/**
  * The password of the address `url` as written there and decoded: client libraries may quote
  * either.
  */

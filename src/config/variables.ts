@@ -20,6 +20,8 @@ export interface Variable<T> {
    * read.
    */
   readonly isSecret?: true;
+  /** It is an address, in which only a user, a password or a query is secret. */
+  readonly isAddress?: true;
   /** The query of its address must never be seen, nor stay in the process's environment. */
   readonly hasSecretQuery?: true;
   /** Names a file that must be readable at the start: a secret, or certificates or a key in PEM. */
@@ -51,8 +53,8 @@ const TABLE = {
   PROVIDER_TLS_CA_FILE: { parse: values.toSingleLine, file: 'pem' },
   PROVIDER_TLS_CERT_FILE: { parse: values.toSingleLine, file: 'pem' },
   PROVIDER_TLS_KEY_FILE: { parse: values.toSingleLine, file: 'pem' },
-  HTTPS_PROXY: { parse: values.toEgressProxy, isSecret: true, hasLowerCase: true },
-  HTTP_PROXY: { parse: values.toEgressProxy, isSecret: true, hasLowerCase: true },
+  HTTPS_PROXY: { parse: values.toEgressProxy, isSecret: true, isAddress: true, hasLowerCase: true },
+  HTTP_PROXY: { parse: values.toEgressProxy, isSecret: true, isAddress: true, hasLowerCase: true },
   NO_PROXY: { parse: values.toSingleLine, hasLowerCase: true },
   PROVIDER_TIMEOUT: { default: '5s', parse: values.toDurationMs },
   PROVIDER_MAX_BODY: { default: '5mb', parse: values.toBytes },
@@ -62,7 +64,7 @@ const TABLE = {
   CACHE_TTL: { default: '1h', parse: values.toDurationMs },
   CACHE_MAX_STALE: { default: '7d', parse: values.toDurationMs },
   CACHE_SNAPSHOT_FILE: { parse: values.toSingleLine },
-  CACHE_REDIS_URL: { parse: values.toRedisUrl, isSecret: true },
+  CACHE_REDIS_URL: { parse: values.toRedisUrl, isSecret: true, isAddress: true },
   CACHE_REDIS_URL_FILE: { parse: values.toSingleLine, file: 'secret' },
   CACHE_SIGNING_KEY: { parse: values.toSecretWith(SIGNING_KEY_RULE), isSecret: true },
   CACHE_SIGNING_KEY_FILE: { parse: values.toSingleLine, file: 'secret' },

@@ -176,3 +176,42 @@ test.each([
     expect(status).toBe(1);
   }
 });
+
+test.each([
+  ['CACHE_REDIS_URL', 'redis://', 'use one such as redis://host:6379 or rediss://user:'],
+  ['HTTPS_PROXY', 'http://', 'use one such as http://user:password@proxy.example.com:3128'],
+  ['http_proxy', 'http:///', 'use one such as http://user:password@proxy.example.com:3128'],
+])(
+  'of %s=%s, what would be right can be read: there is no secret in it',
+  async (name, text, said) => {
+    const { status, redacted } = await checkConfig({ ...SANDBOX, [name]: text });
+    expect(status).toBe(1);
+    expect(redacted).toContain(said);
+  },
+);
+
+test.each([
+  ['HTTPS_PROXY', 'http://127.0.0.1:400'],
+  ['CACHE_REDIS_URL', 'redis://[::1]:6379/15'],
+])('an address without a secret, %s=%s, is not taken for one elsewhere', async (name, address) => {
+  const { redacted } = await checkConfig({ ...SANDBOX, [name]: address, NO_PROXY: `${address}0` });
+  expect(redacted).toMatch(
+    new RegExp(`^NO_PROXY +environment  ${address.replaceAll(/[[\]]/g, '\\$&')}0$`, 'm'),
+  );
+});
+
+test.each([
+  'a-misplaced-password',
+  'redis://user:p-assword@host',
+  'redis://p-assword@host',
+  'redis://:p-assword',
+  'redis://:1234567',
+  'redis://host?key=p-assword',
+  'redis://host#p-assword',
+  'redis://host/p-assword',
+])('%s in the place of an address is redacted wherever it is', async (secret) => {
+  for (const name of ['CACHE_REDIS_URL', 'HTTPS_PROXY', 'http_proxy']) {
+    const env = { ...SANDBOX, [name]: secret, PROVIDER_CLIENT_ID: `id-${secret}` };
+    expect((await checkConfig(env)).redacted).toMatch(/^PROVIDER_CLIENT_ID .* id-\[redacted\]$/m);
+  }
+});
