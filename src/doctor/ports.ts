@@ -10,9 +10,16 @@ import { findSymptom, toAdvice } from './symptoms.ts';
 // Whether the service can listen on its ports.
 
 const portsOf = ({ listen, management }: Config) => [
-  { name: 'port', variable: 'PORT', ...listen },
+  { name: 'port', variable: 'PORT', hostVariable: 'HOST', ...listen },
   ...(management.listen
-    ? [{ name: 'management', variable: 'MANAGEMENT_PORT', ...management.listen }]
+    ? [
+        {
+          name: 'management',
+          variable: 'MANAGEMENT_PORT',
+          hostVariable: 'MANAGEMENT_HOST',
+          ...management.listen,
+        },
+      ]
     : []),
 ];
 
@@ -29,21 +36,24 @@ export const tryPorts = async (config: Config): Promise<readonly Step[]> => {
 const tryPort = async ({ port: tried, server }: { port: Port; server: Server }): Promise<Step> => {
   const { name, port, host } = tried;
   const where = port === 0 ? `any free port of ${host}` : `${port} of ${host}`;
-  try {
-    await once(server.listen({ port, host }), 'listening');
-    return { name, result: 'ok', message: `${where} can be used` };
-  } catch (error) {
-    const code = codeOf(error) || 'no code';
-    if (code === 'EADDRINUSE' && (await isServiceAt(port, host)))
-      return { name, result: 'ok', message: `${where} is used by this service, which is running` };
-    return {
-      ...adviseOn(tried, code),
-      name,
-      result: 'FAIL',
-      message: `cannot listen on ${where} (${code})`,
-    };
-  }
+  const code = await whyNotListening(server, tried);
+  if (code === undefined) return { name, result: 'ok', message: `${where} can be used` };
+  if (code === 'EADDRINUSE' && (await isServiceAt(port, host)))
+    return { name, result: 'ok', message: `${where} is used by this service, which is running` };
+  return {
+    ...adviseOn(tried, code).advice,
+    name,
+    result: 'FAIL',
+    message: `cannot listen on ${where} (${code})`,
+  };
 };
+
+/** Node's code; undefined once `server` listens there. */
+const whyNotListening = (server: Server, { port, host }: Port): Promise<string | undefined> =>
+  once(server.listen({ port, host }), 'listening').then(
+    () => undefined,
+    (error: unknown) => codeOf(error) || 'no code',
+  );
 
 /** The address to reach what listens on all addresses. */
 const LOOPBACK = new Map([
@@ -68,21 +78,41 @@ const isServiceAt = async (port: number, host: string): Promise<boolean> => {
 };
 
 /**
- * Why the service cannot listen, and what to change; undefined if `error` is about something else.
+ * A line for each address that the service cannot listen on: why, and what to change. Undefined if
+ * `error` is about something else.
  */
-export const explainListenError = (error: Error, config: Config): string | undefined => {
+export const explainListenError = async (
+  error: Error,
+  config: Config,
+): Promise<string | undefined> => {
+  const ports = portsOf(config);
   // The listener adds both.
-  const failed = portsOf(config).find(
+  const failed = ports.find(
     ({ port, host }) =>
       'port' in error && error.port === port && 'host' in error && error.host === host,
   );
-  const advice = failed && adviseOn(failed, codeOf(error));
-  return advice && `${failed.variable}: ${advice.likely} (${codeOf(error)}); ${advice.next}`;
+  if (!failed) return undefined;
+  const lines = [lineOn(failed, codeOf(error))];
+  // The service listens on the management port first; without it, it has not tried the other one.
+  const untried = ports.filter(({ name }) => name === 'port' && failed.name === 'management');
+  for (const port of untried) {
+    const server = createServer();
+    const code = await whyNotListening(server, port);
+    server.close();
+    if (code !== undefined) lines.push(lineOn(port, code));
+  }
+  return lines.length === 1 ? lines[0] : ['It cannot listen:', ...lines].join('\n  ');
+};
+
+/** One line: the variable to change, why, and to what. */
+const lineOn = (port: Port, code: string): string => {
+  const { advice, isOfHost } = adviseOn(port, code);
+  const variable = isOfHost ? port.hostVariable : port.variable;
+  return `${variable}: ${advice?.likely} (${code}); ${advice?.next}`;
 };
 
 /** Why a port cannot be listened on, and what to change. @param code Node's */
-const adviseOn = ({ variable, port, host }: Port, code: string) => {
+const adviseOn = (words: Port, code: string) => {
   const row = findSymptom(PORT_SYMPTOMS, code);
-  const hostVariable = variable.replace('PORT', 'HOST');
-  return row && toAdvice(row, { variable, port: String(port), host, hostVariable });
+  return { advice: row && toAdvice(row, words), isOfHost: row?.isOfHost };
 };

@@ -1,4 +1,4 @@
-import type { Symptoms } from './symptoms.ts';
+import type { Symptom, Symptoms } from './symptoms.ts';
 
 // The cause and the advice for each symptom of what the service uses besides the provider.
 
@@ -91,13 +91,18 @@ export const SNAPSHOT_SYMPTOMS: Symptoms<{ readonly directory: string }> = [
 
 interface PortWords {
   readonly variable: string;
-  readonly port: string;
+  readonly port: number;
   readonly host: string;
   /** The variable with the host. */
   readonly hostVariable: string;
 }
 
-export const PORT_SYMPTOMS: Symptoms<PortWords> = [
+interface PortSymptom extends Symptom<PortWords> {
+  /** The variable with the host is to be changed, not the one with the port. */
+  readonly isOfHost?: true;
+}
+
+export const PORT_SYMPTOMS: readonly PortSymptom[] = [
   {
     symptoms: ['EADDRINUSE'],
     likely: ({ port }) => `another program uses port ${port}`,
@@ -113,5 +118,6 @@ export const PORT_SYMPTOMS: Symptoms<PortWords> = [
     likely: ({ host }) => `${host} is not an address of this machine`,
     next: ({ hostVariable }) =>
       `set ${hostVariable} to one that is, or to 0.0.0.0 for all of its addresses`,
+    isOfHost: true,
   },
 ];

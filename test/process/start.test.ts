@@ -182,22 +182,41 @@ test('a port that is in use, and a host that does not exist, are named with the 
   const { exit, output } = run({ HOST: 'nowhere.invalid' });
   expect(await exit).toBe(1);
   expect(output()).toMatch(
-    /PORT: nowhere\.invalid is not an address of this machine \(\w+\); set HOST to/,
+    /start\. HOST: nowhere\.invalid is not an address of this machine \(\w+\); set HOST to/,
   );
 });
 
-test.each([
-  ['HOST', 'PORT'],
-  ['MANAGEMENT_HOST', 'MANAGEMENT_PORT'],
-])('an address of another machine in %s is named with port 0 too', async (host, port) => {
-  // RFC 5737: no machine has it.
-  const { exit, output } = run({ [host]: '192.0.2.1', PORT: '0', MANAGEMENT_PORT: '0' });
-  expect(await exit).toBe(1);
-  expect(output()).toContain(
-    `cannot start. ${port}: 192.0.2.1 is not an address of this machine (EADDRNOTAVAIL); set ${host} to`,
+test('what is wrong with both ports is reported at once', async () => {
+  const ports = [emulator().baseUrl, emulator().controlUrl].map((url) => new URL(url).port);
+  const [PORT, MANAGEMENT_PORT] = ports;
+  const inUse = run({ PORT, MANAGEMENT_PORT });
+  expect(await inUse.exit).toBe(1);
+  expect(inUse.output()).toBe(
+    `banks-bff cannot start. It cannot listen:
+  MANAGEMENT_PORT: another program uses port ${MANAGEMENT_PORT} (EADDRINUSE); set MANAGEMENT_PORT to another one, or stop that program
+  PORT: another program uses port ${PORT} (EADDRINUSE); set PORT to another one, or stop that program
+`,
   );
-  expect(output()).not.toMatch(/^ +at /m);
+  const elsewhere = run({ HOST: 'nowhere.invalid', MANAGEMENT_HOST: '192.0.2.1' });
+  expect(await elsewhere.exit).toBe(1);
+  expect(elsewhere.output().match(/(?<=^ {2})\w+: \S+ is not an address/gm)).toEqual([
+    'MANAGEMENT_HOST: 192.0.2.1 is not an address',
+    'HOST: nowhere.invalid is not an address',
+  ]);
 });
+
+test.each(['HOST', 'MANAGEMENT_HOST'])(
+  'an address of another machine in %s is named with port 0 too',
+  async (host) => {
+    // RFC 5737: no machine has it.
+    const { exit, output } = run({ [host]: '192.0.2.1', PORT: '0', MANAGEMENT_PORT: '0' });
+    expect(await exit).toBe(1);
+    expect(output()).toContain(
+      `cannot start. ${host}: 192.0.2.1 is not an address of this machine (EADDRNOTAVAIL); set ${host} to`,
+    );
+    expect(output()).not.toMatch(/^ +at /m);
+  },
+);
 
 test('a .env file is read, the environment has precedence, and SIGHUP ends it with status 0', async () => {
   writeFileSync(
