@@ -171,6 +171,34 @@ test.each([
   expect(output()).toContain(message);
 });
 
+const runProgram = (...programArgs: readonly string[]) => {
+  const program = runNode(resolve('dist/emulator/main.js'), {
+    env: { EMULATOR_PORT: '0', EMULATOR_CONTROL_PORT: '0' },
+    programArgs,
+  });
+  closeLater(() => void program.end());
+  return program;
+};
+test.each(['-h', '--help'])('the program prints how to use it for %s', async (option) => {
+  const { exit, output, says } = runProgram(option);
+  // Whatever it is: it may have started.
+  await says(/\n$/);
+  expect(output()).toMatch(/^Emulates the provider.*\n\nUsage: npm run emulator\n/);
+  expect(output()).toMatch(/^ {2}EMULATOR_CONTROL_PORT {3}4001$/m);
+  expect(await exit).toBe(0);
+});
+
+test.each([
+  [['--port=SECRET'], '"--port"'],
+  [['--help', 'unavailable'], '"unavailable"'],
+  [['\u001b[2J'], String.raw`"\u001b[2J"`],
+])('the program does not start with the arguments %j', async (args, named) => {
+  const { exit, output, says } = runProgram(...args);
+  await says(/\n$/);
+  expect(output()).toBe(`Unknown argument ${named}. Allowed: --help.\n`);
+  expect(await exit).toBe(2);
+});
+
 test('the program listens on 127.0.0.1 alone, unless it is told otherwise', async () => {
   const { says, end } = runNode(resolve('dist/emulator/main.js'), {
     env: { EMULATOR_PORT: '0', EMULATOR_CONTROL_PORT: '0' },
