@@ -66,9 +66,24 @@ export const REDIS_SYMPTOMS = [
     next: 'ask the people who run Redis to accept a user and a password instead (tls-auth-clients no)',
   },
   {
+    symptoms: ['TLS missing'],
+    likely: ({ host }) => `${host} wants TLS, and CACHE_REDIS_URL begins with redis:`,
+    next: 'begin CACHE_REDIS_URL with rediss:',
+  },
+  {
+    symptoms: ['TLS not spoken'],
+    likely: ({ host }) => `${host} is Redis without TLS, and CACHE_REDIS_URL begins with rediss:`,
+    next: 'set CACHE_REDIS_URL to the port on which Redis speaks TLS; where the network needs none, begin it with redis:',
+  },
+  {
+    symptoms: ['no such database'],
+    likely: 'Redis has no database with the number at the end of CACHE_REDIS_URL',
+    next: 'leave the number out, or write a smaller one: Redis has 0 to 15 unless it is configured otherwise, a Cluster only 0',
+  },
+  {
     symptoms: ['no common TLS', 'anything else'],
     likely: ({ host }) =>
-      `${host} is not Redis or Valkey 6 or newer, or wants TLS (rediss:) where CACHE_REDIS_URL has none, or the reverse`,
+      `${host} is not Redis or Valkey 6 or newer, or has only an old version of TLS`,
     next: 'check CACHE_REDIS_URL with the people who run Redis',
   },
 ] as const satisfies Symptoms<{ readonly host: string }>;

@@ -14,6 +14,7 @@ import { loadRedisClient } from '../sharing/redis-client.ts';
 import { CONNECT_MS, OPERATION_MS, replyCodeOf } from '../sharing/redis-connection.ts';
 import { temporaryBeside } from '../sharing/replace-file.ts';
 import { tryPorts } from './ports.ts';
+import { findAddressFault } from './redis-trials.ts';
 import { ms, type Step } from './report.ts';
 import { REDIS_SYMPTOMS, SNAPSHOT_SYMPTOMS, type RedisSymptom } from './surroundings-symptoms.ts';
 import { findSymptom, toAdvice, type Symptoms } from './symptoms.ts';
@@ -74,7 +75,7 @@ const tryRedis = async (source: SecretSource, addSecret: Redaction['addSecret'])
     });
   const within = (limitMs: number, work: () => Promise<unknown>): Promise<unknown> =>
     withDeadline(work, { limitMs, clock: systemClock, timeoutError: noReply });
-  let tried = 'connecting and logging in';
+  let tried = CONNECTING;
   try {
     await within(CONNECT_MS, () => redis.connect());
     tried = 'reading';
@@ -87,7 +88,9 @@ const tryRedis = async (source: SecretSource, addSecret: Redaction['addSecret'])
   } catch (error) {
     const code = codeOf(error) || replyCodeOf(error) || 'no code';
     // By its type, the table has a row for each.
-    const fault: RedisSymptom | undefined = connectionFaultOf(code);
+    const fault: RedisSymptom | undefined =
+      (tried === CONNECTING && (await findAddressFault(new URL(url), error, createClient))) ||
+      connectionFaultOf(code);
     const message = `${tried} fails (${code})`;
     return { name: 'redis', ...failed(message, fault ?? code, REDIS_SYMPTOMS, { host }) };
   } finally {
@@ -101,6 +104,7 @@ const tryRedis = async (source: SecretSource, addSecret: Redaction['addSecret'])
   };
 };
 
+const CONNECTING = 'connecting and logging in';
 const LIFE_MS = 5_000;
 const noReply = (): Error => Object.assign(new Error('no reply in time'), { code: 'TIMEOUT' });
 

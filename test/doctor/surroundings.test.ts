@@ -195,6 +195,47 @@ describeWithRedis('Redis', () => {
     expect(connections).not.toContain('name=banks-bff');
   });
 
+  test('without TLS, or with it, where the address says the opposite, is named as that', async () => {
+    const redis = await redisOfTest('--requirepass', SECRET);
+    const commands = async () => redis.command(`AUTH ${SECRET}\r\nINFO commandstats`);
+    expectFailure(
+      await at(`rediss://:${SECRET}@127.0.0.1:${redis.port}`),
+      'redis',
+      /\(TIMEOUT\)\n +likely +127\.0\.0\.1:\d+ is Redis without TLS/,
+      /begin it with redis:/,
+    );
+    // No password was sent in plain text.
+    expect(await commands()).not.toMatch(/cmdstat_hello/);
+    const authority = createAuthority();
+    for (const clientAuthority of [undefined, authority.cert]) {
+      const front = await startTlsFront({
+        to: redis.url.replace('redis:', 'http:'),
+        pair: authority.issue('redis'),
+        ...(clientAuthority !== undefined && { clientAuthority }),
+      });
+      closeLater(() => front.close());
+      expectFailure(
+        await at(`redis://:${SECRET}@127.0.0.1:${front.port}`),
+        'redis',
+        /likely +127\.0\.0\.1:\d+ wants TLS/,
+        /begin CACHE_REDIS_URL with rediss:/,
+      );
+    }
+  });
+
+  test('without the database that the address names is named as that, and with it fine', async () => {
+    const redis = await redisOfTest('--requirepass', SECRET);
+    const cluster = await redisOfTest('--cluster-enabled', 'yes', '--dir', folder());
+    for (const url of [`redis://:${SECRET}@127.0.0.1:${redis.port}/16`, `${cluster.url}/1`])
+      expectFailure(
+        await at(url),
+        'redis',
+        /logging in fails \(ERR\)\n +likely +Redis has no database with the number/,
+        /leave the number out, or write a smaller one/,
+      );
+    expect((await at(`redis://:${SECRET}@127.0.0.1:${redis.port}/15`)).status).toBe(0);
+  });
+
   test('from which no message arrives, as through some proxies, is a failure', async () => {
     const redis = await redisOfTest();
     const message = />3\r\n\$7\r\nmessage\r\n(?:\$\d+\r\n[^\r]*\r\n){2}/;

@@ -44,7 +44,7 @@ test.each<
       UNABLE_TO_VERIFY_LEAF_SIGNATURE: /an authority that/,
       ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED: /requires a client certificate/,
       ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION: /is not Redis or Valkey 6 or newer/,
-      ERR: /is not Redis or Valkey 6 or newer/,
+      'ERR ECONNRESET': /is not Redis or Valkey 6 or newer/,
     },
   ],
   [
