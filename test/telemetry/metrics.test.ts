@@ -22,6 +22,7 @@ import { temporaryFolder } from '../helpers/temporary-folder.ts';
 const HOUR_MS = 3_600_000;
 const RULES = resolve('deploy/prometheus/banks-bff.rules.yml');
 const TESTS_OF_RULES = RULES.replace('.yml', '.test.yml');
+const TESTS_OVER_DAYS = RULES.replace('.rules.yml', '.days.test.yml');
 const DASHBOARD = 'deploy/grafana/banks-bff.json';
 
 let rig: Rig;
@@ -330,7 +331,7 @@ describeWithPromtool('promtool', () => {
 
   test('accepts the rules, each of which fires and clears as its case says', () => {
     expect(promtool(['check', 'rules', RULES]).said).toContain('SUCCESS');
-    const cases = promtool(['test', 'rules', TESTS_OF_RULES]);
+    const cases = promtool(['test', 'rules', TESTS_OF_RULES, TESTS_OVER_DAYS]);
     expect(cases).toEqual({ status: 0, said: expect.stringContaining('SUCCESS') });
     const tested = readFileSync(TESTS_OF_RULES, 'utf8');
     for (const [, alert] of readFileSync(RULES, 'utf8').matchAll(/alert: (\w+)/g)) {
