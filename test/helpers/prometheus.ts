@@ -22,7 +22,7 @@ export const startPrometheus = async (folder: string) => {
   const rules = await readFile(ALERT_RULES, 'utf8');
   const quickRules = rules
     .replaceAll(/for: \w+/g, 'for: 400ms')
-    .replaceAll('[15m]', '[4s]')
+    .replaceAll('[2h]', '[4s]')
     .replaceAll('< 3600', '< 4');
   await writeFile(join(folder, 'rules.yml'), quickRules);
   /**
