@@ -82,12 +82,14 @@ test('the health checks of the images pass while the program answers, and fail o
   expect(await Promise.all(checks.map(check))).toEqual([1, 1]);
 });
 
-test('the image and the unit give Node the same options, and the image disables its debugger', () => {
+test('the image and the unit give Node the same options, and each keeps its debugger closed in its own way', () => {
   const unit = read('deploy/systemd/banks-bff.service');
   const [, command = ''] = /^ENTRYPOINT (.*)$/m.exec(dockerfile) ?? [];
   const [, heap, young, collector, ...others] = JSON.parse(command);
   expect(unit).toContain(`NODE_OPTIONS=${heap} ${young}"\n`);
-  expect(unit).toContain(`ExecStart=/usr/bin/node ${collector} dist/src/main.js\n`);
+  expect(unit).toContain(
+    `ExecStart=/usr/bin/node ${collector} --inspect-port=192.0.2.1:9229 dist/src/main.js\n`,
+  );
   // Node 20 does not know this option; the image has a later one.
   expect(others).toContain('--disable-sigusr1');
   for (const text of [unit, read('package.json'), read('docker-compose.yml')])

@@ -1,4 +1,4 @@
-import { afterAll, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, test } from '@jest/globals';
 import { execFile } from 'node:child_process';
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import { startEmulator } from '../../emulator/emulator.ts';
 import type { EnvironmentVariables } from '../../src/config/reader.ts';
 import { closeLater } from '../helpers/close-later.ts';
+import { SIGUSR1_BEFORE_THE_PROGRAM } from '../helpers/early-signal.ts';
 import { ALL_BANKS, BANKS, emulate } from '../helpers/emulate.ts';
 import { layOutImage } from '../helpers/image.ts';
 import { LISTENING, startProcess } from '../helpers/process.ts';
@@ -46,6 +47,21 @@ test('the image serves the list, and a status page that names a command which wo
   expect(await doctor.exit).toBe(0);
   expect(doctor.output()).toContain(`can serve a list: ${BANKS.length} banks`);
   expect(await service.end('SIGINT')).toBe(0);
+});
+
+// Node 20 has no option against it, and the image has a later version.
+const describeWithOption = process.allowedNodeEnvironmentFlags.has('--disable-sigusr1')
+  ? describe
+  : describe.skip;
+
+describeWithOption('the version of Node in the image', () => {
+  test('opens no debugger for SIGUSR1, not even while it starts', async () => {
+    const { baseUrl } = await emulate();
+    const env = { ...SANDBOX, PROVIDER_SANDBOX_BASE_URL: baseUrl };
+    const service = runNode([...SIGUSR1_BEFORE_THE_PROGRAM, ...entrypoint, 'serve'], env);
+    await service.says(LISTENING);
+    expect(service.output()).not.toContain('Debugger listening');
+  });
 });
 
 test('a list made beforehand by the printed command is served on day 0, while the provider is down', async () => {

@@ -92,9 +92,11 @@ test('secrets are files of a Secret that applying the base again does not touch'
   expect(secret.metadata.name).toBe(pod.volumes[0].secret.secretName);
 });
 
-test("the container may do nothing that the service does not do, as the image's user", () => {
+test("the container may do nothing that the service does not do, as the image's user, by its command", () => {
   const [, stage = ''] = read('Dockerfile').split('AS service');
   const [, user] = /^USER (\d+):\d+$/m.exec(stage) ?? [];
+  // The image's ENTRYPOINT has Node's options: how much memory it may use, and no debugger.
+  expect(container).not.toHaveProperty('command');
   expect(pod.securityContext).toMatchObject({ runAsNonRoot: true, runAsUser: Number(user) });
   expect(container.securityContext).toEqual({
     readOnlyRootFilesystem: true,

@@ -3,6 +3,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { chownSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { closeLater } from '../helpers/close-later.ts';
+import { SIGUSR1_BEFORE_THE_PROGRAM } from '../helpers/early-signal.ts';
 import { BANKS, emulate } from '../helpers/emulate.ts';
 import { needProgram } from '../helpers/needs.ts';
 import { LISTENING } from '../helpers/process.ts';
@@ -75,7 +76,7 @@ const { program: setpriv, describeWithIt: describeWithSetpriv } = needProgram(
 );
 
 describeWithSetpriv('the archive', () => {
-  test('runs as another user from a tree that nobody can write, and keeps its list in the state directory', async () => {
+  test('runs as another user from a tree that nobody can write, keeps its list in the state directory, and opens no debugger', async () => {
     const folder = temporaryFolder('banks-archive-');
     closeLater(() => execFileSync('chmod', ['-R', 'u+w', folder]));
     const archive = execFileSync('bash', ['tools/archive.sh', folder], {
@@ -103,7 +104,7 @@ describeWithSetpriv('the archive', () => {
     ]);
     const { baseUrl } = await emulate();
     const { says, child, exit, output } = runProgram(setpriv, {
-      args: [...other, process.execPath, ...args],
+      args: [...other, process.execPath, ...SIGUSR1_BEFORE_THE_PROGRAM, ...args],
       cwd: tree,
       env: {
         PATH: '/usr/bin:/bin',
@@ -117,6 +118,7 @@ describeWithSetpriv('the archive', () => {
     closeLater(() => child.kill('SIGKILL'));
     const [, url = '', managementUrl = ''] = await says(LISTENING);
     expect(await (await fetch(`${url}/banks`)).json()).toHaveLength(BANKS.length);
+    expect(output()).not.toContain('Debugger listening');
     for (const path of ['/', '/status-page.css', '/status-page.js'])
       expect((await fetch(`${managementUrl}${path}`)).status).toBe(200);
     await eventually(() => existsSync(join(state, 'banks-bff', 'banks.json')));
