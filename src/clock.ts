@@ -143,6 +143,10 @@ export const toDate = (wallMs: number): Date =>
 /** A wall-clock time as ISO 8601 writes it, within the years of {@link toDate}. */
 export const toIso = (wallMs: number): string => toDate(wallMs).toISOString();
 
+/** A time of this process by the wall clock as it is now. */
+export const toWall = (atMs: MonotonicMs, clock: Pick<Clock, 'wallMs' | 'monotonicMs'>): WallMs =>
+  wall(clock.wallMs() - (clock.monotonicMs() - atMs));
+
 /**
  * A moment in the past, as it may be shown at `nowMs`, both in wall-clock milliseconds: a clock
  * that was set back would put it into the future.

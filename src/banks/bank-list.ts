@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { wall, type Clock, type WallMs } from '../clock.ts';
+import { toWall, type Clock, type WallMs } from '../clock.ts';
 import { withDeadline } from '../deadline.ts';
 import type { CachedList, ServedList } from './cached-list.ts';
 import type { Freshness } from './freshness.ts';
@@ -90,7 +90,7 @@ export const createBankList = (options: BankListOptions) => {
       return {
         ...failed,
         failing: failing && {
-          sinceMs: wall(clock.wallMs() - (clock.monotonicMs() - failing.sinceMs)),
+          sinceMs: toWall(failing.sinceMs, clock),
           attempts: failing.attempts,
         },
         state: cache.state(),

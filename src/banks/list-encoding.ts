@@ -1,4 +1,4 @@
-import { wall, type Clock, type WallMs } from '../clock.ts';
+import { toWall, wall, type Clock, type WallMs } from '../clock.ts';
 import type { CachedList, StoredList } from './cached-list.ts';
 import { findLargeChange } from './list-change.ts';
 import { NOTHING_REJECTED } from './reading/entry.ts';
@@ -36,7 +36,7 @@ export const createListEncoding = ({ clock, maxShrink, compressors }: ListEncodi
     next: StoredList & Partial<Pick<CachedList, 'upstreamFields'>>,
     previous: CachedList | undefined,
   ): Promise<CachedList> => {
-    const loadedAtWallMs = wall(clock.wallMs() - (clock.monotonicMs() - next.loadedAtMs));
+    const loadedAtWallMs = toWall(next.loadedAtMs, clock);
     const largeChange = previous && (await findLargeChange(previous, next, maxShrink, clock));
     const representations = await represent(next.json, previous?.representations, compressors);
     // An unchanged list is in memory once, with the very bytes that are served.
