@@ -106,7 +106,7 @@ export const isAt = (
   { series, number, listId }: StoreVersion,
   { id, place }: PlacedList,
 ): boolean =>
-  place.kind === 'stored' &&
+  wasStored({ place }) &&
   listId === id &&
   series === place.version.series &&
   number === place.version.number;
@@ -127,7 +127,7 @@ export const nextVersion = (
   const overflows = above > MAX_NUMBER;
   const series = (isSeriesWhole && !overflows && theirs.series) || randomUUID();
   const number = overflows ? 1 : above;
-  const isCarried = theirs.series === '' && place.kind === 'stored';
+  const isCarried = theirs.series === '' && wasStored({ place });
   const { carriedFrom = { series: known.series, number: known.number } } = known;
   const next = { series, number, listId: id, former: [], ...(isCarried && { carriedFrom }) };
   return withFormer(withFormer(next, theirs), known);

@@ -22,7 +22,7 @@ export const findAddressFault = async (
   createClient: CreateRedisClient,
 ): Promise<'TLS missing' | 'TLS not spoken' | 'no such database' | undefined> => {
   const code = codeOf(error);
-  const reply = code === '' ? replyCodeOf(error) : '';
+  const reply = replyOf(error);
   if (reply === 'ERR')
     return (await isDatabaseRefused(url, createClient)) ? 'no such database' : undefined;
   const fault = connectionFaultOf(code);
@@ -32,6 +32,9 @@ export const findAddressFault = async (
     return (await speaksPlainRedis(url)) ? 'TLS not spoken' : undefined;
   return (await speaksTls(url)) ? 'TLS missing' : undefined;
 };
+
+/** The code of a reply of Redis; empty if the error is one of the connection. */
+const replyOf = (error: unknown): string => (codeOf(error) === '' ? replyCodeOf(error) : '');
 
 /** Whether the login works, or fails for another reason, without the number of a database. */
 const isDatabaseRefused = async (url: URL, createClient: CreateRedisClient): Promise<boolean> => {
@@ -47,7 +50,7 @@ const isDatabaseRefused = async (url: URL, createClient: CreateRedisClient): Pro
     await inTime(() => redis.connect());
     return true;
   } catch (error) {
-    const reply = codeOf(error) === '' ? replyCodeOf(error) : '';
+    const reply = replyOf(error);
     return reply !== '' && reply !== 'ERR';
   } finally {
     redis.destroy();
