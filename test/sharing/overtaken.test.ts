@@ -11,6 +11,14 @@ import { eventually } from '../helpers/wait-until.ts';
 
 const HOUR = 3_600_000;
 
+/** A replica that has loaded 100 banks, which Redis has too. */
+const startFirst = async (options?: RigOptions): Promise<Rig> => {
+  provider.setBanks(makeBanks(100));
+  const first = await start(options);
+  await eventually(() => first.service.list.status().isShared === true);
+  return first;
+};
+
 describeWithRedis('with a real Redis', () => {
   beginAnew();
 
@@ -20,9 +28,7 @@ describeWithRedis('with a real Redis', () => {
   ])(
     'a refresh that %s a later list keeps no earlier one, and asks again',
     async (_how, isDeaf) => {
-      provider.setBanks(makeBanks(100));
-      const other = await start();
-      await eventually(() => other.service.list.status().isShared === true);
+      const other = await startFirst();
       const slow = await start({ isDeaf });
       const earlier = holdBack(provider, { body: makeBanks(101) });
       const refreshed = slow.service.list.refresh();
@@ -39,9 +45,7 @@ describeWithRedis('with a real Redis', () => {
   );
 
   test('a list that was small beside the one before is no failure once an operator has accepted it elsewhere', async () => {
-    provider.setBanks(makeBanks(100));
-    const other = await start();
-    await eventually(() => other.service.list.status().isShared === true);
+    const other = await startFirst();
     const slow = await start();
     const earlier = holdBack(provider, { body: makeBanks(50) });
     const refreshed = slow.service.list.refresh();
@@ -81,9 +85,7 @@ describeWithRedis('with a real Redis', () => {
   ])(
     'a replica that sleeps when a later list has overtaken its %s asks again at once',
     async (_what, isForOperator) => {
-      provider.setBanks(makeBanks(100));
-      const other = await start({ env: { CACHE_MAX_STALE: '1m' } });
-      await eventually(() => other.service.list.status().isShared === true);
+      const other = await startFirst({ env: { CACHE_MAX_STALE: '1m' } });
       // The later list is taken, and then saved: in between all of its time goes by.
       const disk: RigOptions['files'] = {
         read: () => Promise.resolve(Buffer.alloc(0)),
@@ -113,9 +115,7 @@ describeWithRedis('with a real Redis', () => {
   );
 
   test('a refresh that later lists overtake until its time is over fails for nobody else', async () => {
-    provider.setBanks(makeBanks(100));
-    const other = await start();
-    await eventually(() => other.service.list.status().isShared === true);
+    const other = await startFirst();
     const slow = await start();
     const earlier = holdBack(provider, { body: makeBanks(101) });
     const refreshed = slow.service.list.refresh();
