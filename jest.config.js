@@ -22,11 +22,11 @@ export default {
   // More than there are processors: tests wait, for programs and for deadlines, for half of the time.
   maxWorkers: Math.ceil(2.5 * availableParallelism()),
   testMatch: ['<rootDir>/test/**/*.test.ts'],
-  // The bank picker has a configuration of its own (npm run test:picker), and so have what the service is shipped as
+  // What needs a browser has a configuration of its own (npm run test:browser), and so have what the service is shipped as
   // (test:deploy), and tests that take long, measure or install packages (test:soak, test:load and test:examples).
   // A built example has a copy of the bank picker's package, whose name jest would find twice.
   modulePathIgnorePatterns: ['<rootDir>/examples/[^/]+/dist/'],
-  testPathIgnorePatterns: ['/node_modules/', '/test/(deploy|soak|load|examples)/'],
+  testPathIgnorePatterns: ['/node_modules/', '/test/(browser|deploy|soak|load|examples)/'],
   extensionsToTreatAsEsm: ['.ts'],
   transform: {
     '\\.ts$': [

@@ -35,8 +35,8 @@ if [ "${1:-}" != --without-tests ]; then
   npm test
   step 'The image, the archive, and what stands in front'
   npm run test:deploy
-  step 'The bank picker, in a browser'
-  npm run test:picker
+  step 'The bank picker and the pages, in a browser'
+  npm run test:browser
 fi
 
 step 'Lint, unused code, format, types, the OpenAPI document'

@@ -1,8 +1,8 @@
 import base from '../../jest.config.js';
 
 /**
- * What the service is shipped as and runs behind: the image, the archive, compose, Kubernetes,
- * systemd, caches and load balancers. They need most of the programs that CONTRIBUTING.md lists.
+ * What the service is shipped as and runs beside: the image, the archive, compose, Kubernetes,
+ * systemd, Prometheus, caches and load balancers. They need most of the programs that CONTRIBUTING.md lists.
  * @type {import('jest').Config}
  */
 export default {

@@ -1,10 +1,9 @@
 import { expect, test } from '@jest/globals';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import supertest from 'supertest';
 import { makeBanks } from '../helpers/banks.ts';
 import { BANKS } from '../helpers/emulate.ts';
-import { describeWithPromtool, promtool } from '../helpers/promtool.ts';
 import { openRaw, sendRaw } from '../helpers/raw-http.ts';
 import {
   clientCredentialsEnv,
@@ -20,9 +19,8 @@ import { temporaryFolder } from '../helpers/temporary-folder.ts';
 // really there.
 
 const HOUR_MS = 3_600_000;
-const RULES = resolve('deploy/prometheus/banks-bff.rules.yml');
+const RULES = 'deploy/prometheus/banks-bff.rules.yml';
 const TESTS_OF_RULES = RULES.replace('.yml', '.test.yml');
-const TESTS_OVER_DAYS = RULES.replace('.rules.yml', '.days.test.yml');
 const DASHBOARD = 'deploy/grafana/banks-bff.json';
 
 let rig: Rig;
@@ -320,37 +318,4 @@ test('docs/metrics.md has every metric with its type, labels and help; the alert
   }
   const shown = readFileSync(DASHBOARD, 'utf8');
   expect(scraped.filter(([name = '']) => !shown.includes(name.slice(1, -1)))).toEqual([]);
-});
-
-describeWithPromtool('promtool', () => {
-  test('finds nothing against the names and helps', async () => {
-    rig = await startLoadedRig();
-    await supertest(rig.url).get('/banks').expect(200);
-    expect(promtool(['check', 'metrics'], await scrape())).toEqual({ status: 0, said: '' });
-  });
-
-  test('accepts the rules, each of which fires and clears as its case says', () => {
-    expect(promtool(['check', 'rules', RULES]).said).toContain('SUCCESS');
-    const cases = promtool(['test', 'rules', TESTS_OF_RULES, TESTS_OVER_DAYS]);
-    expect(cases).toEqual({ status: 0, said: expect.stringContaining('SUCCESS') });
-    const tested = readFileSync(TESTS_OF_RULES, 'utf8');
-    for (const [, alert] of readFileSync(RULES, 'utf8').matchAll(/alert: (\w+)/g)) {
-      expect(tested).toContain(`name: ${alert}\n`);
-    }
-  });
-
-  test('can read every expression of the dashboard', () => {
-    const rules: object[] = [];
-    JSON.parse(
-      readFileSync(DASHBOARD, 'utf8').replaceAll('$__rate_interval', '5m'),
-      (key, value: unknown) => {
-        if (key === 'expr') rules.push({ record: `a:b${rules.length}`, expr: value });
-        return value;
-      },
-    );
-    const path = join(temporaryFolder(), 'rules.yml');
-    writeFileSync(path, JSON.stringify({ groups: [{ name: 'dashboard', rules }] }));
-    expect(rules.length).toBeGreaterThan(15);
-    expect(promtool(['check', 'rules', path])).toMatchObject({ status: 0 });
-  });
 });

@@ -1,0 +1,49 @@
+import { expect, test } from '@jest/globals';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describeWithPromtool, promtool } from '../helpers/promtool.ts';
+import { startLoadedRig } from '../helpers/rig.ts';
+import { temporaryFolder } from '../helpers/temporary-folder.ts';
+
+// What Prometheus's own checker says of the metrics, the alert rules and the dashboard. That they
+// name what is really there: test/telemetry/metrics.test.ts.
+
+const RULES = 'deploy/prometheus/banks-bff.rules.yml';
+const TESTS_OF_RULES = RULES.replace('.yml', '.test.yml');
+const TESTS_OVER_DAYS = RULES.replace('.rules.yml', '.days.test.yml');
+const DASHBOARD = 'deploy/grafana/banks-bff.json';
+
+describeWithPromtool('promtool', () => {
+  test('finds nothing against the names and helps', async () => {
+    const rig = await startLoadedRig();
+    await fetch(`${rig.url}/banks`);
+    const metrics = await (await fetch(`${rig.managementUrl}/metrics`)).text();
+    expect(metrics).toContain('banks_');
+    expect(promtool(['check', 'metrics'], metrics)).toEqual({ status: 0, said: '' });
+  });
+
+  test('accepts the rules, each of which fires and clears as its case says', () => {
+    expect(promtool(['check', 'rules', RULES]).said).toContain('SUCCESS');
+    const cases = promtool(['test', 'rules', TESTS_OF_RULES, TESTS_OVER_DAYS]);
+    expect(cases).toEqual({ status: 0, said: expect.stringContaining('SUCCESS') });
+    const tested = readFileSync(TESTS_OF_RULES, 'utf8');
+    for (const [, alert] of readFileSync(RULES, 'utf8').matchAll(/alert: (\w+)/g)) {
+      expect(tested).toContain(`name: ${alert}\n`);
+    }
+  });
+
+  test('can read every expression of the dashboard', () => {
+    const rules: object[] = [];
+    JSON.parse(
+      readFileSync(DASHBOARD, 'utf8').replaceAll('$__rate_interval', '5m'),
+      (key, value: unknown) => {
+        if (key === 'expr') rules.push({ record: `a:b${rules.length}`, expr: value });
+        return value;
+      },
+    );
+    const path = join(temporaryFolder(), 'rules.yml');
+    writeFileSync(path, JSON.stringify({ groups: [{ name: 'dashboard', rules }] }));
+    expect(rules.length).toBeGreaterThan(15);
+    expect(promtool(['check', 'rules', path])).toMatchObject({ status: 0 });
+  });
+});
