@@ -1,5 +1,6 @@
 import { confirmDecisions, type CachedList } from '../banks/cached-list.ts';
 import type { ListKeeper } from '../banks/list-keeper.ts';
+import type { CommitResult } from '../banks/loading/fleet.ts';
 import { placeAfter, wasStored } from '../banks/order.ts';
 import type { RedisStore } from './redis-store.ts';
 import type { SharedLease } from './shared-lease.ts';
@@ -31,53 +32,42 @@ export const createListCommit = (options: ListCommitOptions) => {
   };
 
   /**
-   * @returns whether it was written and taken; not if another list is cached or in Redis by now,
-   *   Redis fails, or another list is taken during the write
+   * It is not taken if another list is cached or in Redis by now, Redis fails, or another list is
+   * taken during the write.
    */
   const writeThenTake = async (
     list: CachedList,
     previous: CachedList | undefined,
-  ): Promise<boolean> => {
+  ): Promise<'taken' | 'not taken'> => {
     const cached = cache.get();
     if (!cached || cached.id !== previous?.id || store.version()?.listId !== cached.id)
-      return false;
+      return 'not taken';
     const known = confirmDecisions(list, cached.decisions);
     const version = await store.writeList(known, cached.place.version).catch(store.failed);
-    if (!version) return false;
+    if (!version) return 'not taken';
     const isTaken = keeper.take({ ...known, place: { kind: 'stored', version } }, previous);
     await lease.endForFreshList();
-    return isTaken;
+    return isTaken ? 'taken' : 'not taken';
   };
 
-  /** @returns whether it was taken; for an operator, whether it still is the list of all */
-  const takeThenWrite = async (
-    list: CachedList,
-    previous: CachedList | undefined,
-    isForOperator: boolean,
-  ): Promise<boolean> => {
-    const isTaken = keeper.take({ ...list, place: placeAfter(cache.get()) }, previous);
+  /** @param previous is still the cached list */
+  const takeThenWrite = (list: CachedList, previous: CachedList | undefined): CommitResult => {
+    keeper.take({ ...list, place: placeAfter(cache.get()) }, previous);
     // Where Redis has a list that is not replaced, the others need not wait for this load either.
-    const written = synchronize().then(lease.release);
-    if (!isForOperator) return isTaken;
-    await written;
-    return cache.get()?.id === list.id;
+    return { kind: 'taken', compared: synchronize().then(lease.release) };
   };
 
   /** See `commit` of the fleet. */
-  return async (
-    list: CachedList,
-    previous: CachedList | undefined,
-    isForOperator: boolean,
-  ): Promise<boolean> => {
+  return async (list: CachedList, previous: CachedList | undefined): Promise<CommitResult> => {
     /* oxlint-disable no-await-in-loop -- one write after the other */
     for (let attempt = 0; cache.get()?.id === previous?.id; attempt += 1) {
       // The head may change again and again without a new list: requests do not wait for that.
-      if (attempt === MAX_ATTEMPTS || !mustWriteFirst())
-        return takeThenWrite(list, previous, isForOperator);
-      if (await exclusively(() => writeThenTake(list, previous))) return true;
+      if (attempt === MAX_ATTEMPTS || !mustWriteFirst()) return takeThenWrite(list, previous);
+      const result = await exclusively(() => writeThenTake(list, previous));
+      if (result === 'taken') return { kind: 'taken', compared: Promise.resolve() };
       if (store.isAvailable()) await synchronize();
     }
     /* oxlint-enable no-await-in-loop */
-    return false;
+    return { kind: 'overtaken' };
   };
 };

@@ -26,14 +26,8 @@ export interface Fleet {
   /**
    * Takes a list that was loaded while `previous` was cached, and saves it: where the store can be
    * reached and there is something to serve, only if no other replica has saved one meanwhile.
-   * @param isForOperator an operator waits for it: the store is waited for in any case
-   * @returns whether it was taken
    */
-  commit(
-    list: CachedList,
-    previous: CachedList | undefined,
-    isForOperator: boolean,
-  ): Promise<boolean>;
+  commit(list: CachedList, previous: CachedList | undefined): Promise<CommitResult>;
   /**
    * Writes into the lease that a load has failed, and that the next attempt is due in `dueInMs`.
    */
@@ -41,6 +35,19 @@ export interface Fleet {
   /** Gives the lease back, if this replica has it for a load. */
   giveUpLease(): Promise<void>;
 }
+
+/** What became of a list that was loaded here. */
+export type CommitResult =
+  | {
+      readonly kind: 'taken';
+      /**
+       * Ends once the shared store has the list too, or cannot be reached. Where the store has
+       * another list that is to be kept, that one is the cached list then.
+       */
+      readonly compared: Promise<void>;
+    }
+  /** The list of another replica came first, and is the cached one. */
+  | { readonly kind: 'overtaken' };
 
 /** The right to make the next load. */
 export interface Lease {
@@ -117,7 +124,10 @@ export const createSoleReplica = ({ take }: ListKeeper): Fleet => ({
   synchronize: () => Promise.resolve(),
   lease: () => undefined,
   claim: () => Promise.resolve(true),
-  commit: (list, previous) => Promise.resolve(take(list, previous)),
+  commit: (list, previous) =>
+    Promise.resolve(
+      take(list, previous) ? { kind: 'taken', compared: Promise.resolve() } : { kind: 'overtaken' },
+    ),
   shareFailure: () => Promise.resolve({ isDone: true }),
   giveUpLease: () => Promise.resolve(),
 });

@@ -47,14 +47,15 @@ export const createListLoad = (
   };
 
   /**
-   * Loads a list and takes it. @returns false where another replica's list came meanwhile
+   * Loads a list and takes it.
+   * @returns `overtaken` where the list of another replica came first, and is the cached one
    * @throws {LoadError}
    */
   const loadAndTake = async (
     operator: OperatorRequest | undefined,
     limitMs: number,
     elapsedMs: () => number,
-  ): Promise<boolean> => {
+  ): Promise<'taken' | 'overtaken'> => {
     const previous = cache.get();
     const prepared = await loadAndPrepare(operator, previous, limitMs).catch((error: unknown) => {
       // It was compared with a list that another replica's has replaced meanwhile.
@@ -62,11 +63,14 @@ export const createListLoad = (
         return undefined;
       throw error;
     });
-    if (!prepared) return false;
+    if (!prepared) return 'overtaken';
     const { loaded, list } = prepared;
-    const isTaken = await fleet.commit(list, previous, operator !== undefined);
+    const result = await fleet.commit(list, previous);
+    // An operator asks for the list of all replicas; otherwise it is enough that this one serves it.
+    if (operator && result.kind === 'taken') await result.compared;
     signal.throwIfAborted();
-    if (!isTaken) return false;
+    if (result.kind === 'overtaken') return 'overtaken';
+    if (operator && cache.get()?.id !== list.id) return 'overtaken';
     failures.clear();
     const cached = cache.get();
     onEvent({
@@ -78,7 +82,7 @@ export const createListLoad = (
       outcome: list.representations === previous?.representations ? 'unchanged' : 'changed',
       durationMs: elapsedMs(),
     });
-    return true;
+    return 'taken';
   };
 
   /**
@@ -96,8 +100,8 @@ export const createListLoad = (
       let limitMs = loadTimeoutMs;
       while (limitMs > 0) {
         // oxlint-disable-next-line no-await-in-loop -- one request after the other
-        const isTaken = await loadAndTake(operator, limitMs, elapsedMs);
-        if (isTaken || !operator) return undefined;
+        const result = await loadAndTake(operator, limitMs, elapsedMs);
+        if (result === 'taken' || !operator) return undefined;
         isOvertaken = true;
         // Whole milliseconds, because operators read what is left of the time.
         limitMs = Math.ceil(loadTimeoutMs - elapsedMs());
