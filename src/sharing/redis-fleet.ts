@@ -75,8 +75,7 @@ export const createRedisFleet = ({ store, lease, keeper, report }: RedisFleetOpt
         // oxlint-disable-next-line no-await-in-loop -- see above
         await synchronize();
         // Another replica may have succeeded meanwhile, which does not end a Retry-After.
-        if (!keeper.failures.current().failure && failure.retryAfterMs === 0)
-          return { isDone: true };
+        if (!keeper.failures.current().failure && !failure.retryAfter) return { isDone: true };
         const before = store.lease();
         const replaced = before?.isOwn ? undefined : before?.failure;
         // oxlint-disable-next-line no-await-in-loop -- see above

@@ -64,7 +64,8 @@ export const createLeaseFormat = ({ ownId, signing, longestLeaseMs }: LeaseForma
     const shared = failure && toShared(failure, moment);
     const savedForMs = heldUntilMs - storeMs;
     // The clock of the store may have been set back since.
-    const longestWaitMs = Math.max(LONGEST_RETRY_MS, shared?.retryAfterMs ?? 0);
+    const retryAfterLeftMs = shared?.retryAfter ? shared.retryAfter.untilMs - nowMs : 0;
+    const longestWaitMs = Math.max(LONGEST_RETRY_MS, retryAfterLeftMs);
     const heldForMs = saved.isLoading ? savedForMs : Math.min(savedForMs, longestWaitMs);
     const foundUntilMs = failure
       ? Math.max(heldUntilMs + FAILURE_FOUND_MS, failure.retryAfterUntilMs)
@@ -128,35 +129,39 @@ const toShared = (
     ...failure
   }: SavedFailure,
   moment: StoreMoment,
-): SharedFailure => ({
-  ...failure,
-  failingSinceMs: fromStoreTime(failingSinceMs, moment),
+): SharedFailure => {
+  const { storeMs, nowMs } = moment;
   // No more than the whole: the clock of the store may have been set back since.
-  retryAfterMs: Math.max(0, retryAfterUntilMs - Math.max(moment.storeMs, retryAfterReceivedAtMs)),
-  retryAfterMinimumMs: minimumRetryAfterMs(Math.max(0, retryAfterMinimumUntilMs - moment.storeMs)),
-  retryAfterReceivedAtMs: fromStoreTime(retryAfterReceivedAtMs, moment),
-});
+  const leftMs = retryAfterUntilMs - Math.max(storeMs, retryAfterReceivedAtMs);
+  const minimumLeftMs = minimumRetryAfterMs(Math.max(0, retryAfterMinimumUntilMs - storeMs));
+  return {
+    ...failure,
+    failingSinceMs: fromStoreTime(failingSinceMs, moment),
+    retryAfter:
+      leftMs > 0
+        ? {
+            receivedAtMs: fromStoreTime(retryAfterReceivedAtMs, moment),
+            untilMs: monotonic(nowMs + leftMs),
+            minimumUntilMs: monotonic(nowMs + minimumLeftMs),
+          }
+        : undefined,
+  };
+};
 
 const toSaved = (
-  {
-    failingSinceMs,
-    retryAfterMs,
-    retryAfterMinimumMs,
-    retryAfterReceivedAtMs,
-    ...failure
-  }: SharedFailure,
+  { failingSinceMs, retryAfter, ...failure }: SharedFailure,
   moment: StoreMoment,
 ): SavedFailure => ({
   ...failure,
   failingSinceMs: toStoreTime(failingSinceMs, moment),
-  retryAfterUntilMs: toEnd(retryAfterMs, moment),
-  retryAfterMinimumUntilMs: toEnd(retryAfterMinimumMs, moment),
-  retryAfterReceivedAtMs: toStoreTime(retryAfterReceivedAtMs, moment),
+  retryAfterUntilMs: toEnd(retryAfter?.untilMs, moment),
+  retryAfterMinimumUntilMs: toEnd(retryAfter?.minimumUntilMs, moment),
+  retryAfterReceivedAtMs: toStoreTime(retryAfter?.receivedAtMs ?? moment.nowMs, moment),
 });
 
-/** When a wait ends of which so much is left; 0: there is none. */
-const toEnd = (leftMs: number, { storeMs }: StoreMoment): number =>
-  leftMs > 0 ? toSavedTime(storeMs + leftMs) : 0;
+/** When a wait ends; 0: there is none, or it has ended. */
+const toEnd = (untilMs: MonotonicMs | undefined, moment: StoreMoment): number =>
+  untilMs !== undefined && untilMs > moment.nowMs ? toStoreTime(untilMs, moment) : 0;
 
 const toStoreTime = (atMs: MonotonicMs, { storeMs, nowMs }: StoreMoment): number =>
   toSavedTime(storeMs + (atMs - nowMs));

@@ -1,5 +1,6 @@
 import type { ListKeeper } from '../banks/list-keeper.ts';
 import type { NewFailure, SharedFailure } from '../banks/loading/fleet.ts';
+import { asReceivedAt, longerWait } from '../banks/loading/provider-wait.ts';
 import type { RetryAfter } from '../banks/loading/retry-after.ts';
 import { monotonic, type Clock, type MonotonicMs } from '../clock.ts';
 import type { LeaseResult, RedisStore } from './redis-store.ts';
@@ -39,9 +40,11 @@ export const createSharedLease = (options: SharedLeaseOptions) => {
   /** For how long the `Retry-After` of `failure`, or one before it, still holds. */
   const retryAfterLeftMs = (failure: SharedFailure): number => {
     // The last look may have found a failure that this replica has not followed yet.
-    const isNew =
-      !keeper.failures.hasSeen(failure.id) && !retryAfter.isEnded(failure.retryAfterReceivedAtMs);
-    return isNew ? failure.retryAfterMs : retryAfter.leftMs();
+    if (keeper.failures.hasSeen(failure.id)) return retryAfter.leftMs();
+    const wait = failure.retryAfter;
+    if (!wait) return 0;
+    if (retryAfter.isEnded(wait.receivedAtMs)) return retryAfter.leftMs();
+    return Math.max(0, wait.untilMs - clock.monotonicMs());
   };
 
   /** Gives the lease back, if this replica has it for a load. An earlier failure stays in it. */
@@ -79,25 +82,23 @@ export const createSharedLease = (options: SharedLeaseOptions) => {
      * Writes the failure of a load into the lease, which is then held for `waitMs`, until the next
      * attempt is due. If another replica is loading, its lease keeps its owner and its end.
      */
-    writeFailure: async (newFailure: NewFailure, waitMs: number): Promise<LeaseResult> => {
+    writeFailure: async (
+      { isNew, ...newFailure }: NewFailure,
+      waitMs: number,
+    ): Promise<LeaseResult> => {
       const lease = store.lease();
-      const earlier = lease?.failure;
+      const earlier = lease?.failure?.retryAfter;
+      // The time of the response could be too early by the clock of the store, by as long as the
+      // reply of the store took, and a list that was requested before it would then end the wait.
+      const received =
+        isNew && newFailure.retryAfter
+          ? asReceivedAt(clock.monotonicMs(), newFailure.retryAfter)
+          : newFailure.retryAfter;
       const failure: SharedFailure = {
         ...newFailure,
         attempts: keeper.failures.current().failure ? newFailure.attempts : 0,
         listId: store.version()?.listId ?? '',
-        retryAfterMs: Math.max(newFailure.retryAfterMs, earlier?.retryAfterMs ?? 0),
-        retryAfterMinimumMs: Math.max(
-          newFailure.retryAfterMinimumMs,
-          earlier?.retryAfterMinimumMs ?? 0,
-        ),
-        // That of the longer one. A new one counts as received now: the time of its response could
-        // be too early, by as long as the reply of the store took, and a list that was requested
-        // before it would then end it.
-        retryAfterReceivedAtMs:
-          earlier && earlier.retryAfterMs > newFailure.retryAfterMs
-            ? earlier.retryAfterReceivedAtMs
-            : (newFailure.retryAfterReceivedAtMs ?? clock.monotonicMs()),
+        retryAfter: received ? longerWait(received, earlier) : earlier,
       };
       // A refresh has failed while another replica loads.
       if (lease?.isLoading && !lease.isOwn) return store.writeLease({ ...lease, failure });

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { LoadError } from '../load-error.ts';
-import type { NewFailure, NewRetryAfter, SharedFailure } from './fleet.ts';
+import type { NewFailure, SharedFailure } from './fleet.ts';
 import type { NextLoad } from './next-load.ts';
+import { waitFor } from './provider-wait.ts';
 import type { RenewalOptions } from './renewal-options.ts';
-import { boundedRetryAfterMs, minimumRetryAfterMs } from './schedule.ts';
 
 // What the other replicas need to know of a failed load: it is written for them, and again where
 // the shared store has lost it.
@@ -11,7 +11,7 @@ import { boundedRetryAfterMs, minimumRetryAfterMs } from './schedule.ts';
 export type FailureSharing = ReturnType<typeof createFailureSharing>;
 
 export const createFailureSharing = (options: RenewalOptions, nextLoad: NextLoad) => {
-  const { ttlMs, keeper, fleet, retryAfter } = options;
+  const { ttlMs, keeper, fleet, retryAfter, clock } = options;
   const { failures } = keeper;
   /**
    * The newest failure that counts for all replicas, of this one or of another one. Undefined once
@@ -22,7 +22,7 @@ export const createFailureSharing = (options: RenewalOptions, nextLoad: NextLoad
   /**
    * Writes the newest failure, with the time of the next attempt, unless a success has followed it.
    */
-  const write = async (retryAfterLeft: NewRetryAfter): Promise<void> => {
+  const write = async (wait: Pick<NewFailure, 'retryAfter' | 'isNew'>): Promise<void> => {
     const { failing } = failures.current();
     if (!failing) newest = undefined;
     if (!failing || !newest) return;
@@ -32,7 +32,7 @@ export const createFailureSharing = (options: RenewalOptions, nextLoad: NextLoad
       kind: written.kind,
       attempts: failing.attempts,
       failingSinceMs: failing.sinceMs,
-      ...retryAfterLeft,
+      ...wait,
     };
     const dueInMs = Math.max(0, nextLoad.dueInMs() - fleet.handoverMs);
     const { isDone, replaced } = await fleet.shareFailure(shared, dueInMs);
@@ -64,8 +64,8 @@ export const createFailureSharing = (options: RenewalOptions, nextLoad: NextLoad
       const id = randomUUID();
       failures.noteSeen(id);
       newest = { id, kind: failure.kind, mustBeWritten: true };
-      const retryAfterMs = boundedRetryAfterMs(failure.retryAfterMs ?? 0, ttlMs);
-      await write({ retryAfterMs, retryAfterMinimumMs: minimumRetryAfterMs(retryAfterMs) });
+      const received = waitFor(failure.retryAfterMs, clock.monotonicMs(), ttlMs);
+      await write({ retryAfter: received, isNew: true });
     },
     /**
      * To be called after each look at the shared store. Writes the newest failure if it came while
@@ -76,7 +76,7 @@ export const createFailureSharing = (options: RenewalOptions, nextLoad: NextLoad
     shareAgain: async (): Promise<boolean> => {
       const isLost = fleet.lease() === undefined;
       if (!newest || !(newest.mustBeWritten || isLost) || nextLoad.dueInMs() === 0) return false;
-      await write(retryAfter.left());
+      await write({ retryAfter: retryAfter.current(), isNew: false });
       return true;
     },
   };

@@ -2,6 +2,7 @@ import type { MonotonicMs } from '../../clock.ts';
 import type { CachedList } from '../cached-list.ts';
 import type { ListKeeper } from '../list-keeper.ts';
 import { LoadError, type LoadErrorKind } from '../load-error.ts';
+import type { ProviderWait } from './provider-wait.ts';
 
 // What the renewal needs of the other replicas. No method rejects: without the shared store a
 // replica loads by itself.
@@ -67,23 +68,7 @@ export interface Lease {
   readonly failure?: SharedFailure | undefined;
 }
 
-/** What is left of the provider's `Retry-After`, as replicas tell each other. */
-export interface RetryAfterLeft {
-  /**
-   * In milliseconds: bounded by the replica that received it, and again by each other one. 0: there
-   * is none.
-   */
-  readonly retryAfterMs: number;
-  /**
-   * For how much of that it holds without a list to serve, in milliseconds: for a minute from when
-   * it was received. Of several, that of the last one to end.
-   */
-  readonly retryAfterMinimumMs: number;
-  /** When it was received, or a little later; later failures keep it. */
-  readonly retryAfterReceivedAtMs: MonotonicMs;
-}
-
-export interface SharedFailure extends RetryAfterLeft {
+export interface SharedFailure {
   /** A new one with each failure. */
   readonly id: string;
   readonly kind: LoadErrorKind;
@@ -96,18 +81,19 @@ export interface SharedFailure extends RetryAfterLeft {
   readonly failingSinceMs: MonotonicMs;
   /** The list in the store that the load was to replace; empty: there was none. */
   readonly listId: string;
+  /** The `Retry-After` that still held, of this failure or of earlier ones. */
+  readonly retryAfter: ProviderWait | undefined;
 }
 
 /** The failure of another replica, as one of this replica. */
 export const causeOf = ({ kind }: SharedFailure): LoadError =>
   new LoadError(kind, 'the load of another replica failed');
 
-/** Without `retryAfterReceivedAtMs` it counts as received when it is written. */
-export type NewRetryAfter = Omit<RetryAfterLeft, 'retryAfterReceivedAtMs'> &
-  Partial<RetryAfterLeft>;
-
 /** A failure as a replica writes it. */
-export type NewFailure = Omit<SharedFailure, 'listId' | keyof RetryAfterLeft> & NewRetryAfter;
+export interface NewFailure extends Omit<SharedFailure, 'listId'> {
+  /** The load has just failed: its `Retry-After` counts as received when it is written. */
+  readonly isNew: boolean;
+}
 
 /** What became of a failure that was to be written for the others. */
 export interface FailureWrite {

@@ -34,10 +34,11 @@ export const createOtherReplicas = (
     failures.addShared(error, failure.attempts, failure.failingSinceMs);
     // A replica with a list may hold the lease for longer, for a Retry-After. Without one that holds
     // for a minute; once this is over, nothing tells when the last failure came.
-    const { retryAfterMs, retryAfterMinimumMs } = failure;
-    const isHeldForLonger = retryAfterMs > retryAfterMinimumMs && retryAfterMinimumMs > 0;
-    const minuteMs = isHeldForLonger ? retryAfterMinimumMs : LONGEST_RETRY_MS;
-    const latestMs = clock.monotonicMs() + Math.max(cache.expiresInMs(), minuteMs);
+    const { untilMs = 0, minimumUntilMs = 0 } = failure.retryAfter ?? {};
+    const nowMs = clock.monotonicMs();
+    const isHeldForLonger = untilMs > minimumUntilMs && minimumUntilMs > nowMs;
+    const minuteMs = isHeldForLonger ? minimumUntilMs - nowMs : LONGEST_RETRY_MS;
+    const latestMs = nowMs + Math.max(cache.expiresInMs(), minuteMs);
     nextLoad.planAt(monotonic(Math.min(heldUntilMs, latestMs) + spreadMs));
     onEvent({ type: 'list-load-failed-elsewhere', error, state: cache.state() });
   };

@@ -1,8 +1,9 @@
 import { monotonic, type Clock, type MonotonicMs } from '../../clock.ts';
 import type { ListKeeper } from '../list-keeper.ts';
 import type { LoadError } from '../load-error.ts';
-import { causeOf, type RetryAfterLeft, type SharedFailure } from './fleet.ts';
-import { boundedRetryAfterMs, minimumRetryAfterMs } from './schedule.ts';
+import { causeOf, type SharedFailure } from './fleet.ts';
+import { longerWait, waitFor, type ProviderWait } from './provider-wait.ts';
+import { boundedRetryAfterMs } from './schedule.ts';
 
 // Until when the provider's `Retry-After` forbids a load, whichever replica received it.
 
@@ -15,12 +16,7 @@ export interface RetryAfterOptions {
 }
 
 /** The wait that follows from all that were received. */
-interface Wait {
-  /** When the last one was received. */
-  readonly receivedAtMs: MonotonicMs;
-  readonly untilMs: MonotonicMs;
-  /** Until when it holds without a list to serve. */
-  readonly minimumUntilMs: MonotonicMs;
+interface CurrentWait extends ProviderWait {
   /** The failure that the last one came with. */
   readonly cause: LoadError;
 }
@@ -29,7 +25,7 @@ export type RetryAfter = ReturnType<typeof createRetryAfter>;
 
 export const createRetryAfter = ({ loadTimeoutMs, ttlMs, keeper, clock }: RetryAfterOptions) => {
   const { cache } = keeper;
-  let wait: Wait | undefined;
+  let wait: CurrentWait | undefined;
 
   /**
    * Whether the cached list ends a `Retry-After`: it was certainly requested after that was
@@ -39,7 +35,8 @@ export const createRetryAfter = ({ loadTimeoutMs, ttlMs, keeper, clock }: RetryA
     (cache.get()?.loadedAtMs ?? -Infinity) - loadTimeoutMs > receivedAtMs;
 
   /** The wait, unless the cached list has ended it. */
-  const lasting = (): Wait | undefined => (wait && !isEnded(wait.receivedAtMs) ? wait : undefined);
+  const lasting = (): CurrentWait | undefined =>
+    wait && !isEnded(wait.receivedAtMs) ? wait : undefined;
 
   /** Milliseconds until the wait ends; 0 where there is none. */
   const leftMs = (): number => {
@@ -53,35 +50,29 @@ export const createRetryAfter = ({ loadTimeoutMs, ttlMs, keeper, clock }: RetryA
 
   /** Lengthens the wait, and never shortens it. */
   const lengthen = (
-    { retryAfterMs, retryAfterMinimumMs, retryAfterReceivedAtMs: receivedAtMs }: RetryAfterLeft,
+    received: ProviderWait | undefined,
     spreadMs: number,
     cause: LoadError,
   ): void => {
-    if (retryAfterMs === 0) return;
-    const after = (waitMs: number): MonotonicMs =>
-      monotonic(clock.monotonicMs() + waitMs + spreadMs);
-    const untilMs = after(boundedRetryAfterMs(retryAfterMs, ttlMs));
-    const next: Wait = { receivedAtMs, untilMs, minimumUntilMs: after(retryAfterMinimumMs), cause };
-    const current = lasting();
-    wait = current ? longerOf(next, current) : next;
+    if (!received) return;
+    const nowMs = clock.monotonicMs();
+    // That of another replica may be longer than this one obeys.
+    const leftOfItMs = boundedRetryAfterMs(received.untilMs - nowMs, ttlMs);
+    const next: ProviderWait = {
+      receivedAtMs: received.receivedAtMs,
+      untilMs: monotonic(nowMs + leftOfItMs + spreadMs),
+      minimumUntilMs: monotonic(received.minimumUntilMs + spreadMs),
+    };
+    wait = { ...longerWait(next, lasting()), cause };
   };
 
   return {
     isEnded,
     leftMs,
-    /** What the others need to know: they may have a list to serve where this replica has none. */
-    left: (): RetryAfterLeft => {
-      const nowMs = clock.monotonicMs();
-      const { untilMs, minimumUntilMs, receivedAtMs } = lasting() ?? {
-        untilMs: nowMs,
-        minimumUntilMs: nowMs,
-        receivedAtMs: nowMs,
-      };
-      return {
-        retryAfterMs: Math.max(0, untilMs - nowMs),
-        retryAfterMinimumMs: Math.max(0, minimumUntilMs - nowMs),
-        retryAfterReceivedAtMs: receivedAtMs,
-      };
+    /** For the other replicas, which may have a list to serve where this replica has none. */
+    current: (): ProviderWait | undefined => {
+      const current = lasting();
+      return current && current.untilMs > clock.monotonicMs() ? current : undefined;
     },
     /** The failure that the wait follows from, also after a success; undefined without a wait. */
     cause: (): LoadError | undefined => (leftMs() > 0 ? wait?.cause : undefined),
@@ -89,31 +80,14 @@ export const createRetryAfter = ({ loadTimeoutMs, ttlMs, keeper, clock }: RetryA
      * A load of this replica has failed, perhaps with a `Retry-After`.
      * @param spreadMs is added, so that the replicas do not make their next attempts at once
      */
-    add: (failure: LoadError, spreadMs: number): void => {
-      const retryAfterMs = failure.retryAfterMs ?? 0;
-      const received = {
-        retryAfterMs,
-        retryAfterMinimumMs: minimumRetryAfterMs(retryAfterMs),
-        retryAfterReceivedAtMs: clock.monotonicMs(),
-      };
-      lengthen(received, spreadMs, failure);
-    },
+    add: (failure: LoadError, spreadMs: number): void =>
+      lengthen(waitFor(failure.retryAfterMs, clock.monotonicMs(), ttlMs), spreadMs, failure),
     /** The same of another replica. */
     addShared: (failure: SharedFailure, spreadMs: number): void =>
-      lengthen(failure, spreadMs, causeOf(failure)),
+      lengthen(failure.retryAfter, spreadMs, causeOf(failure)),
     /** This replica has loaded a list: that ends what was received before the request for it. */
     endBefore: (requestedAtMs: MonotonicMs): void => {
       if (wait && wait.receivedAtMs < requestedAtMs) wait = undefined;
     },
   };
 };
-
-/** Of each time, the later one. */
-const longerOf = (next: Wait, before: Wait): Wait => ({
-  receivedAtMs: later(next.receivedAtMs, before.receivedAtMs),
-  untilMs: later(next.untilMs, before.untilMs),
-  minimumUntilMs: later(next.minimumUntilMs, before.minimumUntilMs),
-  cause: next.cause,
-});
-
-const later = (some: MonotonicMs, other: MonotonicMs): MonotonicMs => (some > other ? some : other);
