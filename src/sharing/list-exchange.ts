@@ -38,14 +38,15 @@ const AGAIN: Outcome = { again: true };
 export const createListExchange = (options: ListExchangeOptions) => {
   const { store, lease, keeper, report } = options;
   const { cache } = keeper;
-  /** Redis has been looked at before: that it is empty is worth one line. */
-  let isKnown = false;
-  /** A list that is not used here, and is not replaced either: it need not be read again. */
+  // What this replica remembers of earlier looks. Each answers one question.
+  /** Is it worth a line that Redis is empty? Not if it has been looked at before. */
+  let hasLooked = false;
+  /** Must this list be read again? Not if it was refused here; it is not replaced either. */
   let refused: { readonly head: Buffer; readonly problem: string } | undefined;
-  /** The other replicas were asked to write their list, and none that can be read has come yet. */
-  let hasAsked = false;
-  /** When lists that cannot be read were replaced, in the last minute. */
-  let replacedAtMs: readonly MonotonicMs[] = [];
+  /** May the others be asked for their list? Once, until one comes that can be read. */
+  let hasAskedOthers = false;
+  /** May a list that cannot be read be replaced? When that was done, in the last minute. */
+  let replacementsAtMs: readonly MonotonicMs[] = [];
 
   /** A list that cannot be used counts as none, and is a problem. */
   const readTheirs = async (
@@ -81,28 +82,28 @@ export const createListExchange = (options: ListExchangeOptions) => {
   };
 
   /** Redis has no list: it is new, has lost its own, or has one of the previous release only. */
-  const whenEmpty = async (ours: CachedList | undefined): Promise<Outcome> => {
-    const isServed = ours !== undefined && keeper.canBeServed(ours);
+  const whenEmpty = async (cached: CachedList | undefined): Promise<Outcome> => {
+    const isServed = cached !== undefined && keeper.canBeServed(cached);
     const { theirs, problem } = isServed ? {} : await readTheirs(store.readOldFormatList);
-    if (!isKnown && !theirs) report.empty();
-    isKnown = true;
-    if (isServed) return writeOurs(ours, undefined);
+    if (!hasLooked && !theirs) report.empty();
+    hasLooked = true;
+    if (isServed) return writeOurs(cached, undefined);
     // What the previous release has saved may be cached already, and too old to be served.
-    if (!theirs || theirs.id === ours?.id) return { again: false, problem };
-    const outcome = await takeTheirs(theirs, ours);
+    if (!theirs || theirs.id === cached?.id) return { again: false, problem };
+    const outcome = await takeTheirs(theirs, cached);
     // It is still to be written as this version does.
     return outcome.problem === undefined && cache.served() ? AGAIN : outcome;
   };
 
   /** The list in Redis cannot be read: ours takes its place, or stays in use beside it. */
   const replaceUnreadable = async (ours: CachedList, nowMs: MonotonicMs): Promise<Outcome> => {
-    replacedAtMs = replacedAtMs.filter((atMs) => nowMs - atMs < REPLACED_WITHIN_MS);
-    if (replacedAtMs.length >= MAX_REPLACED) {
+    replacementsAtMs = replacementsAtMs.filter((atMs) => nowMs - atMs < REPLACED_WITHIN_MS);
+    if (replacementsAtMs.length >= MAX_REPLACED) {
       if (wasStored(ours)) keeper.markBeside(ours);
       return DONE;
     }
     const outcome = await writeOurs(ours, undefined);
-    if (!outcome.again) replacedAtMs = [...replacedAtMs, nowMs];
+    if (!outcome.again) replacementsAtMs = [...replacementsAtMs, nowMs];
     return outcome;
   };
 
@@ -112,8 +113,8 @@ export const createListExchange = (options: ListExchangeOptions) => {
    * what this replica cannot read.
    */
   const askForList = async (): Promise<void> => {
-    if (hasAsked || !store.version()) return;
-    hasAsked = true;
+    if (hasAskedOthers || !store.version()) return;
+    hasAskedOthers = true;
     await store.invalidateHead();
   };
 
@@ -129,8 +130,8 @@ export const createListExchange = (options: ListExchangeOptions) => {
     if (refused?.head.equals(head)) return { again: false, problem: refused.problem };
     // This may be a newer one, written since the look.
     const { theirs, problem } = await readTheirs(store.readList);
-    isKnown = true;
-    if (theirs) hasAsked = false;
+    hasLooked = true;
+    if (theirs) hasAskedOthers = false;
     // The cached list as it is to be compared, and written: theirs may confirm its decisions.
     const ours = cached && theirs ? confirmDecisions(cached, theirs.decisions) : cached;
     if (theirs && ours?.id === theirs.id && !ours.isUnconfirmed) {
@@ -163,11 +164,11 @@ export const createListExchange = (options: ListExchangeOptions) => {
    */
   return async (): Promise<Outcome> => {
     const { head, version, moment } = await store.look();
-    const ours = cache.get();
-    if (!head) return whenEmpty(ours);
+    const cached = cache.get();
+    if (!head) return whenEmpty(cached);
     // The head is not signed: what it says besides counts once the list says it too.
-    const isAsKnown = ours && version && isAt(version, ours) && !ours.isUnconfirmed;
-    return isAsKnown ? DONE : whenOther(head, moment, ours);
+    const isAsKnown = cached && version && isAt(version, cached) && !cached.isUnconfirmed;
+    return isAsKnown ? DONE : whenOther(head, moment, cached);
   };
 };
 
