@@ -164,11 +164,14 @@ const ACTIONS = {
     weight: 1,
     having: { fails: fc.boolean(), slowMs: lasting(5 * SECOND), forMs: lasting(HOUR) },
   },
-  /** Somebody deletes it or writes into it; what is signed may have changed anywhere. */
+  /** Somebody deletes it or writes into it; what is signed may have changed anywhere, or be forged. */
   snapshot: {
     needs: 'snapshot',
     weight: 1,
-    having: { become: fc.constantFrom('lost', 'cut short', 'spoilt'), isRestarted: fc.boolean() },
+    having: {
+      become: fc.constantFrom('lost', 'cut short', 'spoilt', 'forged'),
+      isRestarted: fc.boolean(),
+    },
   },
   provider: {
     weight: 5,
@@ -226,8 +229,15 @@ const ACTIONS = {
   },
   'redis emptied': { needs: 'redis', weight: 1, having: {} },
   'redis clock': { needs: 'redis', weight: 1, having: { byMs: clockErrorMs } },
-  /** Somebody without the key changes what it has, once or again and again; only with a key. */
-  'redis spoilt': { needs: 'redis', weight: 1, having: { times: fc.constantFrom(1, 1, 12) } },
+  /**
+   * Somebody without the key changes what it has, once or again and again, at random or into
+   * something that only its signature tells from what a replica writes; only with a key.
+   */
+  'redis spoilt': {
+    needs: 'redis',
+    weight: 2,
+    having: { times: fc.constantFrom(1, 1, 12), isForged: fc.boolean() },
+  },
 };
 
 /** Where a fleet keeps its list, how often, and what happens only there. */

@@ -2,6 +2,7 @@ import { storeTime } from '../../src/clock.ts';
 import { COMPARED_BYTES, type CreateRedisClient } from '../../src/sharing/redis-client.ts';
 import { mutate } from '../../test/helpers/random.ts';
 import { serialIn } from './bank-lists.ts';
+import { forged } from './forgery.ts';
 import type { History, Process } from './history.ts';
 import { newOwner, type Owner, type World } from './world.ts';
 
@@ -289,12 +290,13 @@ export const createRedisWorld = (world: World, history: History) => {
     empty: (): void => troubling(() => become(new Map(), (eras += 1))),
     /** Its clock is set. */
     setClock: (byMs: number): void => troubling(() => void (clockErrorMs += byMs)),
-    /** Somebody writes into each value at random. */
-    spoil: (): void =>
+    /** Somebody writes into each value: what could be right but for its signature, or at random. */
+    spoil: (isForged: boolean): void =>
       troubling(() => {
         const random = (): number => world.luck('garbage');
         const entries = [...now()].map(
-          ([key, value]) => [key, { ...value, bytes: spoilt(value.bytes, random) }] as const,
+          ([key, { bytes, ...value }]) =>
+            [key, { ...value, bytes: isForged ? forged(bytes) : spoilt(bytes, random) }] as const,
         );
         become(new Map(entries), (eras += 1));
       }),

@@ -2,6 +2,7 @@
 import { OVERRIDABLE, type Overridable } from '../../src/banks/guard/guard.ts';
 import type { History, Serving, Trouble } from './history.ts';
 import type { Action, Event, Plan } from './plan.ts';
+import { forged } from './forgery.ts';
 import { createProviderWorld, type ListChange } from './provider.ts';
 import { createRedisWorld, spoilt } from './redis.ts';
 import {
@@ -213,7 +214,7 @@ export const run = async (
       if (become === 'older')
         perform['redis fail-over']({ type: 'redis fail-over', lostMs: 3.5 * setup.ttlMs }, last);
       else if (become === 'spoilt' && setup.isSigned)
-        perform['redis spoilt']({ type: 'redis spoilt', times: 1 }, last);
+        perform['redis spoilt']({ type: 'redis spoilt', times: 1, isForged: false }, last);
       else perform['redis emptied']({ type: 'redis emptied' }, last);
       for (const machine of machines) {
         const turn = (machine.index - last.index - 1 + machines.length) % machines.length;
@@ -316,7 +317,9 @@ export const run = async (
       const { content = Buffer.alloc(0) } = disk;
       if (become === 'lost') disk.content = undefined;
       else if (become === 'cut short') disk.content = content.subarray(0, content.length / 2);
-      else if (setup.isSigned) disk.content = spoilt(content, () => world.luck('garbage'));
+      else if (setup.isSigned)
+        disk.content =
+          become === 'forged' ? forged(content) : spoilt(content, () => world.luck('garbage'));
       if (isRestarted) perform.kill({ type: 'kill', downMs: SECOND, clockMs: null }, machine);
     },
     provider: ({ behaviour, retryAfterS, forMs, isForAll }, { index }) => {
@@ -359,12 +362,12 @@ export const run = async (
       record('redis clock', 'all');
       redis.setClock(byMs);
     },
-    'redis spoilt': ({ times }) => {
+    'redis spoilt': ({ times, isForged }) => {
       if (!setup.isSigned) return;
       for (let index = 0; index < times; index += 1)
         later(index * SPOILT_APART_MS, 'redis is spoilt', () => {
           record('silent redis', 'all', undefined, 'spoilt');
-          redis.spoil();
+          redis.spoil(isForged);
         });
     },
   };
