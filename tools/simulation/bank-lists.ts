@@ -77,10 +77,13 @@ export const toEntries = (shape: Shape, serial: number) => {
   return shape.isReversed ? entries.toReversed() : entries;
 };
 
+/** Whether the entries of an answer in this form have a field that is not published, `note`. */
+export const hasNote = (form: number): boolean => form % 3 === 2;
+
 /** The same entries in another form, with what is not published, some of it hard to read. */
 export const toBody = (entries: readonly unknown[], form: number): string => {
   if (form % 3 === 0) return JSON.stringify(entries);
-  if (form % 3 === 1) return `\ufeff ${JSON.stringify(entries, undefined, 2)}\n`;
+  if (!hasNote(form)) return `\ufeff ${JSON.stringify(entries, undefined, 2)}\n`;
   const rest = { note: `] , } " \\ é${'x'.repeat(800)}`, since: 1.5, isOpen: true };
   return JSON.stringify(entries.map((entry) => (isObject(entry) ? { ...rest, ...entry } : entry)));
 };

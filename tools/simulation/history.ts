@@ -1,6 +1,7 @@
 import type { ListStatus } from '../../src/banks/bank-list.ts';
 import type { Overridable } from '../../src/banks/guard/guard.ts';
 import type { LoadErrorKind } from '../../src/banks/load-error.ts';
+import type { StoreName } from '../../src/sharing/store-report.ts';
 import type { ServiceEvent } from '../../src/telemetry/events.ts';
 import type { BankList, Fields } from './bank-lists.ts';
 
@@ -23,6 +24,8 @@ export interface Process {
   readonly startedWallMs: number;
   /** Whether it found a snapshot file. */
   readonly hadSnapshot: boolean;
+  /** The store that it says its first list is from; undefined: none. */
+  restoredFrom?: StoreName | undefined;
   /** From here on it may be asked for the list. */
   readyAtMs: number;
   /** When it was killed or told to stop. */

@@ -248,7 +248,7 @@ export const start = (surroundings: Surroundings, machine: Machine): void => {
   machine.life = started;
   history.processes.push(process);
   const begin = async (): Promise<void> => {
-    await core.restore();
+    process.restoredFrom = await core.restore();
     if (life.state !== 'restoring') return;
     life.state = 'running';
     process.readyAtMs = world.nowMs();

@@ -74,6 +74,51 @@ export const nobodyWaitsForAllOfALoad: Check = function* (timeline) {
       }
 };
 
+/** Of CACHE_TTL: the latest moment of a renewal. */
+const LATEST = 0.998;
+
+/**
+ * The age of a list decides when it is renewed, not when this process got it. Whoever has called
+ * since the list was asked for had a failure, which is repeated later, or a list that was refused.
+ */
+export const aListIsRenewedAheadOfItsExpiry: Check = function* (timeline) {
+  if (!timeline.everyAnswerDiffers) return;
+  for (const process of timeline.processes)
+    for (const { list, fromMs, untilMs } of timeline.servingsOf(process)) {
+      const load = list && timeline.calls.find((call) => call.list === list);
+      if (!load) continue;
+      const dueMs = Math.max(
+        load.deliveredAtMs + LATEST * process.ttlMs,
+        fromMs,
+        process.readyAtMs,
+      );
+      // Of those that share a list, one that loads, and cannot, is waited for.
+      const isShaken = timeline.hasRedis
+        ? timeline.troubled(
+            [...STORE, 'redis clock', 'process', 'sleep', 'clock'],
+            'all',
+            dueMs - 2 * MINUTE,
+            dueMs + 3 * SECOND,
+          )
+        : timeline.troubled(['sleep', 'clock'], process.index, dueMs - MINUTE, dueMs + 3 * SECOND);
+      const limitMs = dueMs + (isShaken ? MINUTE + SETTLED_MS : 3 * SECOND);
+      if (untilMs < limitMs || limitMs > timeline.endedAtMs) continue;
+      if (!timeline.ranThrough(process, Math.max(fromMs, process.readyAtMs), limitMs)) continue;
+      const isCalled = timeline.calls.some(
+        (call) =>
+          call !== load &&
+          call.endedAtMs >= load.askedAtMs &&
+          call.askedAtMs <= limitMs &&
+          (timeline.hasRedis ? call.process.fields === process.fields : call.process === process),
+      );
+      const isPostponed = timeline.postponed.some(
+        (call) => call.askedAtMs <= limitMs && timeline.leaveAloneUntilMs(call) >= dueMs,
+      );
+      if (!isCalled && !isPostponed && timeline.isAgeKnown(process, list, limitMs))
+        yield [limitMs, process, `has not renewed ${nameOf(list)}`];
+    }
+};
+
 /** Renewals begin ahead of the expiry, but not before this share of CACHE_TTL. */
 const EARLIEST = 0.7;
 

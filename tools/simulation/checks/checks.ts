@@ -37,6 +37,8 @@ const CHECKS: Readonly<Record<string, Check>> = {
   'One call at a time': calls.oneCallAtATime,
   'Without a list nobody waits for all of a load of another replica':
     calls.nobodyWaitsForAllOfALoad,
+  'A list is renewed ahead of its expiry, wherever it came from':
+    calls.aListIsRenewedAheadOfItsExpiry,
   'Nobody calls while the list is fresh': calls.nobodyCallsWhileTheListIsFresh,
   'A replica that starts takes the shared list': calls.aStartTakesTheSharedList,
   'A replica that stops leaves its load to the others at once': calls.aStopLeavesTheLoadToTheOthers,
@@ -59,6 +61,15 @@ const CHECKS: Readonly<Record<string, Check>> = {
   'The time of the last success is right': operators.theLastSuccessIsTold,
   'The list is described as it is': operators.theContentIsDescribed,
   'What is unusable in an answer, or missing, is told': operators.anAnswerIsDescribed,
+  'What was unusable is told by every replica, as long as the list is cached':
+    operators.aStoredListIsDescribed,
+  'The last failure is told, also after a success': operators.theLastFailureIsTold,
+  'A failure of another replica is one that the provider caused':
+    operators.failuresElsewhereAreThoseOfTheProvider,
+  'A list is told to be shared when Redis has it': operators.isSharedIsTrue,
+  'A load is told while it goes on': operators.aLoadIsTold,
+  'The store that a list was restored from is told': operators.theStoreIsTold,
+  'Fields that the provider adds and removes are logged': operators.changesOfFieldsAreLogged,
   'Failures are counted until a load succeeds': operators.failuresAreToldUntilASuccess,
   'Each failed load is reported': operators.aFailureIsReported,
   'Each list that is taken is reported': operators.aTakenListIsReported,

@@ -1,7 +1,9 @@
-import { mustBeRefused, type BankList } from '../bank-lists.ts';
+import { hasNote, mustBeRefused, type BankList } from '../bank-lists.ts';
 import type { Call, Process, Reading, Report } from '../history.ts';
+import { endOf } from './calls.ts';
 import {
   expiryMs,
+  lastAskedMs,
   lastUntil,
   lifeMs,
   MINUTE,
@@ -301,6 +303,136 @@ export const anAnswerIsDescribed: Check = function* (timeline) {
     const told = JSON.stringify([hasNextPage, Object.fromEntries(counts)]);
     const found = JSON.stringify([call.hasNextPage, call.rejected]);
     if (told !== found) yield [atMs, process, `tells ${told}, not ${found}`];
+  }
+};
+
+/** Also by those who have the list from Redis or from a snapshot. */
+export const aStoredListIsDescribed: Check = function* ({ readings, calls, everyAnswerDiffers }) {
+  if (!everyAnswerDiffers) return;
+  for (const { process, atMs, list, status } of readings) {
+    const call = list && calls.find((each) => each.list === list);
+    if (!call || !status.cached) continue;
+    const { rejected, hasNextPage } = status.cached;
+    const counts = Object.entries(rejected).filter(([, count]) => count > 0);
+    const told = JSON.stringify([hasNextPage, Object.fromEntries(counts)]);
+    const found = JSON.stringify([call.hasNextPage, call.rejected]);
+    if (told !== found) yield [atMs, process, `tells ${told}, not ${found}, of ${nameOf(list)}`];
+  }
+};
+
+export const theLastFailureIsTold: Check = function* (timeline) {
+  for (const { process, atMs, status } of timeline.readings) {
+    const reports = timeline.reportsOf(process).filter((report) => report.atMs <= atMs);
+    if (reports.at(-1)?.atMs === atMs) continue;
+    const last = reports.findLast((report) => failureIn(report));
+    const kind = last && failureIn(last)?.kind;
+    const told = status.lastFailure;
+    if (told?.kind !== kind)
+      yield [atMs, process, `tells ${told?.kind} as the last failure, not ${kind}`];
+    if (told && last && Math.abs(told.atMs - last.wallMs) > SECOND)
+      yield [atMs, process, `tells a last failure at ${told.atMs}, not ${last.wallMs}`];
+  }
+};
+
+/** Also where somebody has written into the lease who could. */
+export const failuresElsewhereAreThoseOfTheProvider: Check = function* (timeline) {
+  for (const { process, atMs, event } of timeline.reports) {
+    if (event.type !== 'list-load-failed-elsewhere') continue;
+    const { kind } = event.error;
+    // A time-out, and what the guard says, are of the replica that loaded.
+    const isTrue = timeline.calls.some(
+      (call) =>
+        call.process.fields === process.fields &&
+        call.askedAtMs <= atMs &&
+        (call.failure === kind || kind === 'timeout' || call.list !== undefined),
+    );
+    const isOfGuard = ['shrunk', 'drifted', 'missing_field', 'timeout'].includes(kind);
+    const isCaused = timeline.calls.some(
+      (call) => call.process.fields === process.fields && call.failure === kind,
+    );
+    if (!isTrue || (!isOfGuard && !isCaused))
+      yield [atMs, process, `tells ${kind}, which nobody has had`];
+  }
+};
+
+export const isSharedIsTrue: Check = function* (timeline) {
+  for (const { process, atMs, list, status, isReady } of timeline.readings) {
+    const { isShared } = status;
+    if ((isShared !== undefined) !== timeline.hasRedis)
+      yield [atMs, process, `tells that it is shared: ${isShared}`];
+    if (!list || !timeline.everyAnswerDiffers || isShared === undefined) continue;
+    const writes = timeline.writes.filter(({ call }) => call.list === list);
+    const isWritten = writes.some((write) => write.atMs <= atMs);
+    if (isShared && !isWritten) yield [atMs, process, `tells that it shares ${nameOf(list)}`];
+    const sinceMs = Math.max(process.readyAtMs, lastAskedMs(list, atMs)) - SETTLED_MS;
+    const isSettled =
+      isReady &&
+      timeline.listAt(process, atMs - SETTLED_MS) === list &&
+      timeline.isConnected(process, atMs - SETTLED_MS, atMs) &&
+      !timeline.troubled(STORE, 'all', Math.min(sinceMs, atMs - MINUTE), atMs);
+    if (!isShared && isSettled)
+      yield [atMs, process, `tells that it does not share ${nameOf(list)}`];
+  }
+};
+
+export const aLoadIsTold: Check = function* (timeline) {
+  for (const { process, atMs, status } of timeline.readings) {
+    if (process.endedAtMs <= atMs) continue;
+    if (timeline.troubled(['sleep'], process.index, atMs - 2 * SETTLED_MS, atMs)) continue;
+    const calls = timeline.callsOf(process).filter(({ askedAtMs }) => askedAtMs <= atMs);
+    const isLoading = calls.some((call) => call.askedAtMs < atMs && endOf(timeline, call) > atMs);
+    // The list of an answer is compressed, and written to Redis.
+    const mayLoad = calls.some((call) => endOf(timeline, call) >= atMs - SETTLED_MS);
+    if (isLoading && !status.isLoading) yield [atMs, process, 'does not tell that it loads'];
+    if (status.isLoading && !mayLoad) yield [atMs, process, 'tells that it loads'];
+  }
+};
+
+export const theStoreIsTold: Check = function* (timeline) {
+  for (const process of timeline.processes) {
+    const { restoredFrom: told, readyAtMs, startedAtMs, index } = process;
+    if (readyAtMs === Infinity) continue;
+    const list = timeline.listAt(process, readyAtMs);
+    const isConfigured =
+      told === undefined || (told === 'CACHE_REDIS_URL' ? timeline.hasRedis : timeline.hasSnapshot);
+    const wasHere = timeline.servings.some(
+      (serving) =>
+        serving.list === list &&
+        serving.process.index === index &&
+        serving.process.startedAtMs < startedAtMs,
+    );
+    const isOfOthers = timeline.everyAnswerDiffers && list !== undefined && !wasHere;
+    if (!isConfigured || (list && !told) || (isOfOthers && told !== 'CACHE_REDIS_URL'))
+      yield [readyAtMs, process, `says that ${told} had ${nameOf(list)}`];
+  }
+};
+
+const FIELDS_CHANGED = "list: the provider's fields changed";
+
+/** Told by whoever has received both answers. */
+export const changesOfFieldsAreLogged: Check = function* (timeline) {
+  if (!timeline.everyAnswerDiffers) return;
+  for (const process of timeline.processes) {
+    let before: Call | undefined;
+    for (const report of timeline.reportsOf(process)) {
+      if (report.event.type !== 'list-renewed') continue;
+      const call = timeline.callsOf(process).find(({ list }) => list && list === report.list);
+      const first = before;
+      before = call;
+      if (!call || !first) continue;
+      // What came between was refused, or was an operator's, and overtaken.
+      const isNext = !timeline
+        .callsOf(process)
+        .some(({ number, list }) => list && number > first.number && number < call.number);
+      if (!isNext) continue;
+      const line = report.lines.find(({ msg }) => msg === FIELDS_CHANGED);
+      const told = ['fieldsAppeared', 'fieldsVanished'].map((name) =>
+        JSON.stringify(line?.[name] ?? []).includes('note'),
+      );
+      const [had, has] = [hasNote(first.number), hasNote(call.number)];
+      if (told.join() !== [has && !had, had && !has].join())
+        yield [report.atMs, process, `logs ${JSON.stringify(line)} after ${first.number}`];
+    }
   }
 };
 
