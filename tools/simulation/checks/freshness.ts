@@ -2,6 +2,7 @@ import type { BankList } from '../bank-lists.ts';
 import type { Process } from '../history.ts';
 import { endOf } from './calls.ts';
 import {
+  GUARD_FAILURES,
   HOUR,
   lastAskedMs,
   MINUTE,
@@ -192,7 +193,7 @@ export const failuresAreThoseOfTheProvider: Check = function* (timeline) {
       ({ list, askedAtMs, endedAtMs: callEndedAtMs, process: { timeoutMs } }) =>
         failure === 'timeout'
           ? Math.min(callEndedAtMs, endedAtMs) - askedAtMs >= timeoutMs - SECOND
-          : list !== undefined && ['shrunk', 'drifted', 'missing_field'].includes(failure),
+          : list !== undefined && GUARD_FAILURES.includes(failure),
     );
     const hasWaited = failure === 'timeout' && endedAtMs - atMs >= process.timeoutMs;
     if (!isExcused && !hasWaited && !calls.some((call) => call.failure === failure))

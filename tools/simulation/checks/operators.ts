@@ -3,6 +3,7 @@ import type { Call, Process, Reading, Report } from '../history.ts';
 import { endOf } from './calls.ts';
 import {
   expiryMs,
+  GUARD_FAILURES,
   lastAskedMs,
   lastUntil,
   lifeMs,
@@ -339,19 +340,16 @@ export const failuresElsewhereAreThoseOfTheProvider: Check = function* (timeline
   for (const { process, atMs, event } of timeline.reports) {
     if (event.type !== 'list-load-failed-elsewhere') continue;
     const { kind } = event.error;
-    // A time-out, and what the guard says, are of the replica that loaded.
-    const isTrue = timeline.calls.some(
+    const isCaused = timeline.calls.some(
       (call) =>
         call.process.fields === process.fields &&
         call.askedAtMs <= atMs &&
-        (call.failure === kind || kind === 'timeout' || call.list !== undefined),
+        // A time-out, and what the guard says, are of the replica that loaded.
+        (call.failure === kind ||
+          kind === 'timeout' ||
+          (call.list !== undefined && GUARD_FAILURES.includes(kind))),
     );
-    const isOfGuard = ['shrunk', 'drifted', 'missing_field', 'timeout'].includes(kind);
-    const isCaused = timeline.calls.some(
-      (call) => call.process.fields === process.fields && call.failure === kind,
-    );
-    if (!isTrue || (!isOfGuard && !isCaused))
-      yield [atMs, process, `tells ${kind}, which nobody has had`];
+    if (!isCaused) yield [atMs, process, `tells ${kind}, which nobody has had`];
   }
 };
 

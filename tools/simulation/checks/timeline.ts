@@ -21,6 +21,9 @@ export const HOUR = 60 * MINUTE;
 /** Troubles with Redis: those that are noticed, and those that are not. */
 export const STORE = ['redis', 'silent redis'] as const;
 
+/** The failures that the guard has found in a list that was sent completely. */
+export const GUARD_FAILURES: readonly string[] = [...OVERRIDABLE, 'missing_field'];
+
 /** What broke a promise: when, where and how. */
 export type Breach = readonly [atMs: number, process: Process, how: string];
 /** A check is named by the promise that it is about. */
