@@ -5,7 +5,7 @@ import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { closeLater } from '../helpers/close-later.ts';
 import { BANKS, emulate } from '../helpers/emulate.ts';
-import { findFreePort, listenOn } from '../helpers/free-port.ts';
+import { listenOn, onFreePort } from '../helpers/free-port.ts';
 import { startProcess, type ServiceProcess } from '../helpers/process.ts';
 import { runProgram } from '../helpers/program.ts';
 import { describeWithRedis } from '../helpers/redis-server.ts';
@@ -17,24 +17,38 @@ import { temporaryFolder } from '../helpers/temporary-folder.ts';
 
 const OPERATOR = 'operator-token-for-tests';
 
-const startNode = async (port: number, ...more: readonly string[]) => {
-  const folder = temporaryFolder('banks-redis-');
-  const args = [
-    '--port',
-    String(port),
-    '--bind',
-    '127.0.0.1',
-    '--dir',
-    folder,
-    '--save',
-    '',
-    ...more,
-  ];
-  const program = runProgram('redis-server', { args });
-  closeLater(() => program.end());
-  await program.says(/Ready to accept connections/);
-  return program;
-};
+/** Starts a Redis on a free port; `options` are further arguments of redis-server. */
+const startNode = (...options: readonly string[]) =>
+  onFreePort(async (port) => {
+    const folder = temporaryFolder('banks-redis-');
+    const args = [
+      '--port',
+      String(port),
+      '--bind',
+      '127.0.0.1',
+      '--dir',
+      folder,
+      '--save',
+      '',
+      ...options,
+    ];
+    const program = runProgram('redis-server', { args });
+    closeLater(() => program.end());
+    await program.says(/Ready to accept connections/);
+    return { port, program };
+  });
+/** Starts a node of a Cluster. Unless told, it takes its own port + 10000 for the others. */
+const startClusterNode = () =>
+  onFreePort((port) =>
+    startNode(
+      '--cluster-enabled',
+      'yes',
+      '--cluster-require-full-coverage',
+      'no',
+      '--cluster-port',
+      String(port),
+    ),
+  );
 const cli = (port: number, ...args: readonly string[]): string =>
   spawnSync('redis-cli', ['-p', String(port), ...args]).stdout.toString();
 const until = async (what: string, condition: () => boolean | Promise<boolean>): Promise<void> => {
@@ -61,21 +75,9 @@ const works = async ({ url }: ServiceProcess): Promise<boolean> =>
 
 describeWithRedis('two replicas', () => {
   test('share through a Cluster, lose the node that has the list, and share again', async () => {
-    const ports = [await findFreePort(), await findFreePort(), await findFreePort()];
+    const nodes = await Promise.all([startClusterNode(), startClusterNode(), startClusterNode()]);
+    const ports = nodes.map((node) => node.port);
     const [port = 0] = ports;
-    const nodes = await Promise.all(
-      ports.map((each) =>
-        startNode(
-          each,
-          '--cluster-enabled',
-          'yes',
-          '--cluster-require-full-coverage',
-          'no',
-          '--cluster-port',
-          String(each > 32_000 ? each - 20_000 : each + 20_000),
-        ),
-      ),
-    );
     const addresses = ports.map((each) => `127.0.0.1:${each}`);
     cli(port, '--cluster', 'create', ...addresses, '--cluster-yes');
     await until('the Cluster is up', () =>
@@ -104,7 +106,7 @@ describeWithRedis('two replicas', () => {
 
     const [holder = 0] = slots;
     const unused = ports.findIndex((each) => each !== holder && each !== port);
-    await nodes[unused]?.end();
+    await nodes[unused]?.program.end();
     // Its messages may have come from that node.
     await refresh(one);
     await until('the first is connected to the other nodes', () => works(one));
@@ -113,7 +115,7 @@ describeWithRedis('two replicas', () => {
     for (let count = 0; count < 20; count += 1) expect(await refresh(one)).toBe(200);
     expect(losses()).toBe(before);
 
-    const node = nodes[ports.indexOf(holder)];
+    const node = nodes[ports.indexOf(holder)]?.program;
     node?.stall();
     await until('the loss is reported', async () => !(await works(one)));
     expect(await countOf(one)).toBe(accepted);
@@ -126,31 +128,29 @@ describeWithRedis('two replicas', () => {
   });
 
   test('share again after Sentinel has replaced the primary behind their name', async () => {
-    const [first, second, sentinel] = [
-      await findFreePort(),
-      await findFreePort(),
-      await findFreePort(),
-    ];
-    const primary = await startNode(first);
-    await startNode(second, '--replicaof', '127.0.0.1', String(first));
+    const primary = await startNode();
+    const replica = await startNode('--replicaof', '127.0.0.1', String(primary.port));
     const file = join(temporaryFolder('banks-sentinel-'), 'sentinel.conf');
-    writeFileSync(
-      file,
-      [
-        `port ${sentinel}`,
-        'bind 127.0.0.1',
-        `sentinel monitor banks 127.0.0.1 ${first} 1`,
-        'sentinel down-after-milliseconds banks 1000',
-        'sentinel failover-timeout banks 3000',
-      ].join('\n'),
-    );
-    const guard = runProgram('redis-server', { args: [file, '--sentinel'] });
-    closeLater(() => guard.end());
-    await guard.says(/monitor master banks/);
+    const sentinel = await onFreePort(async (port) => {
+      writeFileSync(
+        file,
+        [
+          `port ${port}`,
+          'bind 127.0.0.1',
+          `sentinel monitor banks 127.0.0.1 ${primary.port} 1`,
+          'sentinel down-after-milliseconds banks 1000',
+          'sentinel failover-timeout banks 3000',
+        ].join('\n'),
+      );
+      const program = runProgram('redis-server', { args: [file, '--sentinel'] });
+      closeLater(() => program.end());
+      await program.says(/monitor master banks/);
+      return port;
+    });
     const primaryPort = (): number =>
       Number(cli(sentinel, 'sentinel', 'get-master-addr-by-name', 'banks').split('\n')[1]);
     await until('Sentinel knows the replica', () =>
-      cli(sentinel, 'sentinel', 'replicas', 'banks').includes(String(second)),
+      cli(sentinel, 'sentinel', 'replicas', 'banks').includes(String(replica.port)),
     );
     // The name that follows the primary.
     const sockets = new Set<Socket>();
@@ -177,12 +177,12 @@ describeWithRedis('two replicas', () => {
     };
     const one = await startProcess(env);
     await until('the replica of Redis has the list', () =>
-      cli(second, 'keys', '*:list').includes('banks-bff:2'),
+      cli(replica.port, 'keys', '*:list').includes('banks-bff:2'),
     );
     const two = await startProcess(env);
     expect(emulator.listCalls()).toBe(1);
-    primary.stall();
-    await until('the replica is promoted', () => primaryPort() === second);
+    primary.program.stall();
+    await until('the replica is promoted', () => primaryPort() === replica.port);
     expect(await countOf(one)).toBe(BANKS.length);
     for (const each of [one, two]) await until('sharing resumes', () => works(each));
     await emulator.behave('shrunk');
