@@ -57,7 +57,6 @@ export const createCore = (config: Config, options: CoreOptions) => {
   const secrets = createSecretFiles({ problemOf, addSecret, clock, ioClock, onEvent: emit });
   const provider = createProvider(config, { ...options, secrets, onEvent: emit });
   const saving = createSaving(config, secrets, options);
-  const snapshot = createSnapshot(config, saving, options);
   const onEvent = (event: ListEvent): void => {
     emit(event);
     if ('list' in event) snapshot?.save(event.list);
@@ -69,6 +68,7 @@ export const createCore = (config: Config, options: CoreOptions) => {
     compressors,
     onEvent,
   });
+  const snapshot = createSnapshot(config, saving, keeper, options);
   const retryAfter = createRetryAfter({
     loadTimeoutMs: config.provider.timeoutMs,
     ttlMs: config.cache.ttlMs,
@@ -95,20 +95,9 @@ export const createCore = (config: Config, options: CoreOptions) => {
     clock,
   });
 
-  /**
-   * Takes what the snapshot has. A second time the wall clock went back since then. That gives a
-   * list back which seemed too old to be served; one that is served stays as it is: which of the
-   * times is right, nobody knows.
-   */
-  const takeSaved = async (stored: StoredList): Promise<void> => {
-    const cached = keeper.cache.get();
-    const isTooOld = cached?.id === stored.id && cached.isUnconfirmed && !keeper.cache.served();
-    if (!cached || isTooOld) await keeper.takeStored(stored, cached);
-  };
-
   const restore = async (): Promise<StoreName | undefined> => {
     redisFleet?.open(renewal.onNews);
-    const saved = await snapshot?.restore(takeSaved);
+    const saved = await snapshot?.restore();
     await redisFleet?.synchronize();
     const cached = keeper.cache.get();
     if (!cached) return undefined;
@@ -175,11 +164,22 @@ type Saving = ReturnType<typeof createSaving>;
 const createSnapshot = (
   { cache: { snapshotFile } }: Config,
   { envelope }: Saving,
+  keeper: ListKeeper,
   { clock, files, emit }: CoreOptions,
 ) => {
   if (snapshotFile === undefined) return undefined;
   const report = createStoreReport('CACHE_SNAPSHOT_FILE', emit);
-  return createSnapshotFile({ path: snapshotFile, envelope, clock, report, files });
+  /**
+   * Takes what the snapshot has. A second time the wall clock went back since then. That gives a
+   * list back which seemed too old to be served; one that is served stays as it is: which of the
+   * times is right, nobody knows.
+   */
+  const take = async (stored: StoredList): Promise<void> => {
+    const cached = keeper.cache.get();
+    const isTooOld = cached?.id === stored.id && cached.isUnconfirmed && !keeper.cache.served();
+    if (!cached || isTooOld) await keeper.takeStored(stored, cached);
+  };
+  return createSnapshotFile({ path: snapshotFile, envelope, take, clock, report, files });
 };
 
 interface FleetParts {

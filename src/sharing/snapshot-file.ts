@@ -30,14 +30,13 @@ export type Files = Readonly<typeof FILES>;
 interface SnapshotOptions {
   readonly path: string;
   readonly envelope: Envelope;
+  /** Takes a restored list as the cached one; rejects if it is refused. */
+  readonly take: (stored: StoredList) => Promise<void>;
   readonly clock: Clock;
   readonly report: StoreReport;
   /** The real ones unless given. */
   readonly files?: Files | undefined;
 }
-
-/** Takes a restored list as the cached one; rejects if it is refused. */
-type TakeStored = (stored: StoredList) => Promise<void>;
 
 /**
  * A list that could not be written is tried again after this time, unless another one comes before.
@@ -54,11 +53,9 @@ const CORRECTION_MS = 1_000;
  * reported, and none thrown.
  */
 export const createSnapshotFile = (options: SnapshotOptions) => {
-  const { path, envelope, clock, report, files = FILES } = options;
+  const { path, envelope, take, clock, report, files = FILES } = options;
   /** What was read at the start, until it has been written back. */
   let restored: Buffer | undefined;
-  /** What takes a restored list. */
-  let take: TakeStored = () => Promise.resolve();
   /** The list to be written, and what is writing it. */
   let next: CachedList | undefined;
   let writing: Promise<void> | undefined;
@@ -94,8 +91,7 @@ export const createSnapshotFile = (options: SnapshotOptions) => {
   };
 
   /** The saved list, whatever its age, taken as the cached one; undefined if there is none. */
-  const restore = async (takeStored: TakeStored): Promise<StoredList | undefined> => {
-    take = takeStored;
+  const restore = async (): Promise<StoredList | undefined> => {
     const stored = await read();
     if (stored) await takeOrReport(stored);
     return stored;

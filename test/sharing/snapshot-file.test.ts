@@ -384,6 +384,7 @@ test('a list that comes just as another one has been saved is saved too, before 
       seal: () => Promise.resolve(Buffer.of()),
       open: () => Promise.reject(),
     },
+    take: () => Promise.reject(),
     report: createStoreReport('CACHE_SNAPSHOT_FILE', ({ type }) => {
       events.push(type);
       // Runs between the end of the writing and whatever waits for it.
