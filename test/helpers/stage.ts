@@ -42,6 +42,7 @@ class Stage {
   picker!: DemoPage;
   private siteUrl = '';
   private shown = { folder: '', html: '' };
+  private holdsTimeFromStart = false;
   /**
    * The files of a folder, and at other paths the test's page. What Playwright fulfils itself may
    * not ask loopback addresses.
@@ -72,6 +73,7 @@ class Stage {
     });
   }
   async clear(): Promise<void> {
+    this.holdsTimeFromStart = false;
     await Promise.all(this.browser.contexts().map((context) => context.close()));
     await this.rig.close();
   }
@@ -114,6 +116,7 @@ class Stage {
       (message) => void (message.type() === 'error' && complain(message.text())),
     );
     this.page.on('pageerror', (error) => complain(error.message));
+    if (this.holdsTimeFromStart) await this.holdTime();
   }
   /** A first visit, with an empty cache: of the picker's page, unless another address is given. */
   async open(context?: BrowserContextOptions, url = this.picker.url): Promise<void> {
@@ -179,6 +182,10 @@ class Stage {
   async holdTime(): Promise<void> {
     await this.page.clock.install();
     await this.page.clock.pauseAt(Date.now() + DAY_MS);
+  }
+  /** The same for the pages that the test opens from now on, as long as they are open. */
+  holdTimeFromStart(): void {
+    this.holdsTimeFromStart = true;
   }
   /** Moves the page's time until the picker leaves `state`. */
   async leave(state: State): Promise<void> {

@@ -294,6 +294,8 @@ describeInBrowser('the bank picker, on another origin than the service', () => {
   });
 
   test('what is typed while a request waits is looked for afterwards, also after two failures and a click', async () => {
+    // No automatic retry takes the button away.
+    stage.holdTimeFromStart();
     let answer: ServerResponse | undefined;
     await stage.start({
       before: (emulator) => emulator.respondWith((_req, res) => (answer = res)),
@@ -318,6 +320,8 @@ describeInBrowser('the bank picker, on another origin than the service', () => {
   });
 
   test('Escape brings a value back that people typed over before the list was there', async () => {
+    // No automatic retry takes the button away.
+    stage.holdTimeFromStart();
     let answer: ServerResponse | undefined;
     await stage.start({
       before: (emulator) => emulator.respondWith((_req, res) => (answer = res)),
