@@ -15,6 +15,7 @@ import {
 } from '../src/http-front/limits.ts';
 import { problemOf } from '../src/http/problems.ts';
 import { ALL_BANKS, BANKS } from './helpers/emulate.ts';
+import { ALERT_RULES } from './helpers/monitoring-files.ts';
 import { read } from './helpers/repository.ts';
 import { startLoadedRig, type Rig } from './helpers/rig.ts';
 import { eventually } from './helpers/wait-until.ts';
@@ -199,7 +200,7 @@ test('each kind of failure is explained as on the status page, and leads to the 
 });
 
 test('each alert leads to the section that explains it', () => {
-  const rules = read('deploy/prometheus/banks-bff.rules.yml');
+  const rules = read(ALERT_RULES);
   const runbooks = find(/runbook: docs\/operations\.md#(\w+)/g, rules);
   expect(runbooks).toEqual(find(/- alert: (\w+)/g, rules).map((alert) => alert.toLowerCase()));
   expect(anchorsOf('docs/operations.md')).toEqual(expect.arrayContaining(runbooks));

@@ -2,6 +2,7 @@ import { expect, test } from '@jest/globals';
 import { parse, parseAllDocuments } from 'yaml';
 import { parseConfig } from '../../src/config/config.ts';
 import { SECRET_VARIABLES, VARIABLES } from '../../src/config/variables.ts';
+import { ALERT_RULES } from '../helpers/monitoring-files.ts';
 import { read } from '../helpers/repository.ts';
 import { startRig } from '../helpers/rig.ts';
 
@@ -141,7 +142,7 @@ test('Prometheus scrapes the management port, by either way, and has the alerts 
   const annotations = { 'prometheus.io/port': '3001', 'prometheus.io/path': '/metrics' };
   expect(metadata.annotations).toMatchObject(annotations);
   // When it fails: node test/helpers/write-prometheus-rule.js
-  expect(specOf('PrometheusRule')).toEqual(parse(read('deploy/prometheus/banks-bff.rules.yml')));
+  expect(specOf('PrometheusRule')).toEqual(parse(read(ALERT_RULES)));
 });
 
 test('the HTTPRoute leads from the host with TLS to the ready pods, and http to https', () => {

@@ -1,17 +1,18 @@
 import { expect, test } from '@jest/globals';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import {
+  ALERT_RULES,
+  DASHBOARD,
+  TESTS_OF_RULES,
+  TESTS_OVER_DAYS,
+} from '../helpers/monitoring-files.ts';
 import { describeWithPromtool, promtool } from '../helpers/promtool.ts';
 import { startLoadedRig } from '../helpers/rig.ts';
 import { temporaryFolder } from '../helpers/temporary-folder.ts';
 
 // What Prometheus's own checker says of the metrics, the alert rules and the dashboard. That they
 // name what is really there: test/telemetry/metrics.test.ts.
-
-const RULES = 'deploy/prometheus/banks-bff.rules.yml';
-const TESTS_OF_RULES = RULES.replace('.yml', '.test.yml');
-const TESTS_OVER_DAYS = RULES.replace('.rules.yml', '.days.test.yml');
-const DASHBOARD = 'deploy/grafana/banks-bff.json';
 
 describeWithPromtool('promtool', () => {
   test('finds nothing against the names and helps', async () => {
@@ -23,11 +24,11 @@ describeWithPromtool('promtool', () => {
   });
 
   test('accepts the rules, each of which fires and clears as its case says', () => {
-    expect(promtool(['check', 'rules', RULES]).said).toContain('SUCCESS');
+    expect(promtool(['check', 'rules', ALERT_RULES]).said).toContain('SUCCESS');
     const cases = promtool(['test', 'rules', TESTS_OF_RULES, TESTS_OVER_DAYS]);
     expect(cases).toEqual({ status: 0, said: expect.stringContaining('SUCCESS') });
     const tested = readFileSync(TESTS_OF_RULES, 'utf8');
-    for (const [, alert] of readFileSync(RULES, 'utf8').matchAll(/alert: (\w+)/g)) {
+    for (const [, alert] of readFileSync(ALERT_RULES, 'utf8').matchAll(/alert: (\w+)/g)) {
       expect(tested).toContain(`name: ${alert}\n`);
     }
   });

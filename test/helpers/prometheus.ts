@@ -2,6 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { replaceFile } from '../../src/sharing/replace-file.ts';
 import { findFreePort } from './free-port.ts';
+import { ALERT_RULES } from './monitoring-files.ts';
 import { needProgram } from './needs.ts';
 import { runProgram } from './program.ts';
 
@@ -12,8 +13,6 @@ export const { describeWithIt: describeWithPrometheus } = needProgram(
   ['prometheus'],
   'On Debian: apt-get install prometheus',
 );
-
-export const ALERT_RULES = new URL('../../deploy/prometheus/banks-bff.rules.yml', import.meta.url);
 
 export type Prometheus = Awaited<ReturnType<typeof startPrometheus>>;
 

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import supertest from 'supertest';
 import { makeBanks } from '../helpers/banks.ts';
 import { BANKS } from '../helpers/emulate.ts';
+import { ALERT_RULES, DASHBOARD, TESTS_OF_RULES } from '../helpers/monitoring-files.ts';
 import { openRaw, sendRaw } from '../helpers/raw-http.ts';
 import {
   clientCredentialsEnv,
@@ -19,9 +20,6 @@ import { temporaryFolder } from '../helpers/temporary-folder.ts';
 // really there.
 
 const HOUR_MS = 3_600_000;
-const RULES = 'deploy/prometheus/banks-bff.rules.yml';
-const TESTS_OF_RULES = RULES.replace('.yml', '.test.yml');
-const DASHBOARD = 'deploy/grafana/banks-bff.json';
 
 let rig: Rig;
 const scrape = async (): Promise<string> =>
@@ -311,7 +309,7 @@ test('docs/metrics.md has every metric with its type, labels and help; the alert
   const namesIn = (source: string): string[] =>
     source.match(/\b(?:banks|process|nodejs)_[a-z0-9_]+\b(?!\()/g) ?? [];
   const exposed = new Set(namesIn(text));
-  for (const path of [RULES, TESTS_OF_RULES, DASHBOARD]) {
+  for (const path of [ALERT_RULES, TESTS_OF_RULES, DASHBOARD]) {
     const used = namesIn(readFileSync(path, 'utf8'));
     expect(used.length).toBeGreaterThan(5);
     expect([path, used.filter((name) => !exposed.has(name))]).toEqual([path, []]);
