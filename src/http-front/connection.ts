@@ -154,13 +154,17 @@ const takeRequest = (connection: Connection): void => {
   if (isLast) close(connection);
 };
 
-/** Reads on, unless whole requests may be waiting: then it arranges that the next one is taken. */
+/**
+ * Reads on, unless whole requests may be waiting: then it arranges that the next one is taken. While
+ * none may be taken, nor more of a head: only taking a request checks how long that is.
+ */
 const waitForNext = (connection: Connection): void => {
   const { socket, shared, received, searchedBytes } = connection;
-  if (received.length > 0 && searchedBytes === 0) {
+  const isWaiting = mustWait(connection);
+  if (received.length > 0 && (isWaiting || searchedBytes === 0)) {
     socket.pause();
     // The end of a pause, and of the request being handled, comes here again.
-    if (!mustWait(connection)) shared.pipelineQueue.add(connection);
+    if (!isWaiting) shared.pipelineQueue.add(connection);
   } else if (socket.readableEnded && !connection.nodeRequest) close(connection);
   else if (socket.isPaused()) socket.resume();
 };

@@ -129,7 +129,7 @@ export const createSnapshotFile = (options: SnapshotOptions) => {
       const correctedByMs = storeMs - savedAt.storeMs - (nowMs - savedAt.nowMs);
       if (Math.abs(correctedByMs) <= CORRECTION_MS) watchClock(list, savedAt);
       else if (!list.isUnconfirmed) save(list);
-      else if (storeMs < savedAt.storeMs) void restoreAgain(list);
+      else if (correctedByMs < 0) void restoreAgain(list);
       else watchClock(list, { storeMs, nowMs });
     });
 

@@ -83,6 +83,20 @@ test('it answers those who connected just before its notice ended', async () => 
   await drained;
 });
 
+test('a head that never ends is read no further than its limit while no request is taken', async () => {
+  const url = await start({ heldBytes: 300_000 });
+  const client = await openRaw(url);
+  client.socket.write('GET / HTTP/1.1\r\nX: ');
+  await eventually(() => connectionsOf(url) === 1);
+  // Taken after the beginning of the first head has been read.
+  await openAfter(url, HOT);
+  const drained = rig.server.drain({ noticeMs: 0, graceMs: 10_000 });
+  rig.clock.advance(0);
+  client.socket.write('x'.repeat(4_000_000));
+  await drained;
+  expect(rig.refusals).toEqual(['headers_too_large']);
+});
+
 test('it spares connections that have not had the time for a request', async () => {
   const url = await start({ arrivalMs: 0 });
   const [silent, used] = [await openRaw(url), await openAfter(url, HOT)];
