@@ -88,10 +88,11 @@ export const createWatchedFiles = (options: WatchedFilesOptions) => {
   const add = <T>({ variables, withdrawal, read }: FileGroup<T>): (() => Promise<T>) => {
     let last: T | undefined;
     let sinceMs = 0;
+    /** What was wrong when they were last read; empty: nothing. */
     let why = '';
     const reread = async (): Promise<void> => {
       let reading = await read({ clock: ioClock }, last);
-      if (reading.value === undefined && last !== undefined && states.areUsable(variables)) {
+      if (reading.value === undefined && last !== undefined && why === '') {
         await new Promise<void>((resolve) => void ioClock.after(CONFIRM_AFTER_MS, resolve));
         reading = await read({ clock: ioClock }, last);
       }

@@ -28,6 +28,14 @@ const watch = (withdrawal?: string) => {
     current,
     files,
     reading: (reading: Reading<string>) => (next = () => Promise.resolve(reading)),
+    /** Reads the file, which is empty, twice. */
+    findEmpty: async (): Promise<void> => {
+      next = () => Promise.resolve(EMPTY);
+      const found = current();
+      await eventually(() => clock.waits().includes(100));
+      clock.advance(100);
+      await found;
+    },
   };
 };
 
@@ -53,13 +61,25 @@ test.each([undefined, 'it is refused'])(
   },
 );
 
+test('a file whose content does not work may be empty between two reads while it is corrected', async () => {
+  const { clock, events, current, files, reading } = watch();
+  await current();
+  files.noteUse('SECRET_FILE', { problem: 'does not work', consequence: 'it is refused' });
+  reading(EMPTY);
+  const next = current();
+  await eventually(() => clock.waits().includes(100));
+  reading({ value: 'corrected', problems: [] });
+  clock.advance(100);
+  expect(await next).toBe('corrected');
+  expect(events.map(({ type }) => type)).toEqual(['secret-file-unusable', 'secret-file-usable']);
+});
+
 test('a refusal of what a file has outlasts a time in which the file cannot be read', async () => {
-  const { current, files, reading } = watch();
+  const { current, files, findEmpty, reading } = watch();
   await current();
   const refusal = { problem: 'does not work', consequence: 'it is refused' };
   files.noteUse('SECRET_FILE', refusal);
-  reading(EMPTY);
-  await current();
+  await findEmpty();
   reading({ value: 'old', problems: [] });
   await current();
   expect(files.unusable()).toMatchObject([refusal]);
@@ -69,12 +89,11 @@ test('a refusal of what a file has outlasts a time in which the file cannot be r
 });
 
 test('a file that cannot be read is usable again once it can be, whatever its last content does meanwhile', async () => {
-  const { clock, events, current, files, reading } = watch();
+  const { clock, events, current, files, findEmpty, reading } = watch();
   await current();
   const refusal = { problem: 'does not work', consequence: 'it is refused' };
   files.noteUse('SECRET_FILE', refusal);
-  reading(EMPTY);
-  await current();
+  await findEmpty();
   for (const use of [undefined, refusal, undefined]) files.noteUse('SECRET_FILE', use);
   expect(files.unusable()).toMatchObject([{ problem: 'is empty' }]);
   clock.advance(1_000);
