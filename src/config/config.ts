@@ -189,6 +189,9 @@ export const secretsOf = ({ provider: { token, proxies }, management, cache }: C
   const secrets: Partial<Record<VariableName, readonly string[]>> = {
     PROVIDER_ACCESS_TOKEN: token.kind === 'given' ? textsOf(token.token) : [],
     PROVIDER_CLIENT_SECRET: token.kind === 'client-credentials' ? textsOf(token.clientSecret) : [],
+    // As a whole: its values may be ordinary words.
+    PROVIDER_TOKEN_URL:
+      token.kind === 'client-credentials' ? textsOf(token.endpoint.query).map(withoutMark) : [],
     MANAGEMENT_TOKEN: textsOf(management.token),
     HTTPS_PROXY: textsOf(proxies.https?.credentials).flatMap(withPassword),
     HTTP_PROXY: textsOf(proxies.http?.credentials).flatMap(withPassword),
@@ -203,6 +206,9 @@ export const secretsOf = ({ provider: { token, proxies }, management, cache }: C
 
 const textsOf = (source: SecretSource | undefined): readonly string[] =>
   source && 'reveal' in source ? [source.reveal()] : [];
+
+/** The query of an address without its question mark. */
+const withoutMark = (query: string): string => query.slice(1);
 
 const withPassword = (credentials: string): string[] => [
   credentials,

@@ -76,6 +76,7 @@ test('secrets are listed with their variables, and cannot be printed with the co
   });
   expect(secretsOf(config)).toEqual([
     ['PROVIDER_CLIENT_SECRET', 'client-secret'],
+    ['PROVIDER_TOKEN_URL', 'key=query-key'],
     ['MANAGEMENT_TOKEN', 'management-token-1'],
     ['HTTPS_PROXY', 'user:p@ss-word'],
     ['HTTPS_PROXY', 'p@ss-word'],
