@@ -171,6 +171,8 @@ const FIND_SYMPTOM: Readonly<Partial<Record<LoadErrorKind, FindSymptom>>> = {
     if (status === 403 || status === 404) return `${status}`;
     return status >= 300 && status < 400 ? 'redirect' : 'other status';
   },
+  rate_limited: () => 'rate limited',
+  echoed_secret: () => 'secret in the list',
   malformed: ({ observation: { response }, json }, { contact }, reasonCode) => {
     if (reasonCode === 'UND_ERR_HEADERS_OVERFLOW') return 'large head';
     if (!response) return contact?.head ? 'cut short' : 'not HTTP';

@@ -143,6 +143,12 @@ export const LOAD_SYMPTOMS = {
         `set ${variable} to what comes before /api/v1/banks in the provider's documentation`,
     },
     {
+      symptoms: ['rate limited'],
+      likely:
+        'the provider got too many requests, perhaps also from another program with the same credentials',
+      next: 'wait some minutes and run this again; if it fails again, find out who else uses the credentials',
+    },
+    {
       symptoms: ['redirect'],
       likely:
         'a redirect, which is never followed because the token would go with it: another host, https:, or a login page',
@@ -230,6 +236,11 @@ export const LOAD_SYMPTOMS = {
     },
   ],
   entries: [
+    {
+      symptoms: ['secret in the list'],
+      likely: 'a published value contains the secret that is named above, so no list is served',
+      next: 'tell the provider at once, and rotate that secret; until the provider stops, take the field that contains it out of BANK_FIELDS',
+    },
     {
       symptoms: ['objects'],
       likely: ({ hints }) => hints,

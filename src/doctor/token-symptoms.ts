@@ -28,7 +28,14 @@ export const TOKEN_SYMPTOMS = [
     next: 'check PROVIDER_CLIENT_ID and PROVIDER_CLIENT_SECRET with the people who issued them, and ask how the client must authenticate (PROVIDER_TOKEN_AUTH)',
   },
   {
-    symptoms: ['invalid_grant', 'unauthorized_client'],
+    // Some endpoints send it for a wrong secret.
+    symptoms: ['invalid_grant'],
+    likely:
+      'the token endpoint rejects the id or the secret, or does not allow this client the client-credentials grant',
+    next: 'check PROVIDER_CLIENT_ID and PROVIDER_CLIENT_SECRET with the people who issued them; then ask the provider whether this client may use that grant',
+  },
+  {
+    symptoms: ['unauthorized_client'],
     likely: 'the token endpoint knows the client, which may not use the client-credentials grant',
     next: 'ask the provider to allow it for this client, or for another client in PROVIDER_CLIENT_ID',
   },

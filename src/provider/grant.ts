@@ -83,7 +83,8 @@ const tokenErrorIn = ({ error }: JsonObject, status: number): LoadError | undefi
 const TO_CHECK: Readonly<Record<string, string>> = {
   invalid_request: 'PROVIDER_TOKEN_FORMAT and PROVIDER_TOKEN_SCOPE',
   invalid_client: 'PROVIDER_CLIENT_ID, PROVIDER_CLIENT_SECRET and PROVIDER_TOKEN_AUTH',
-  invalid_grant: 'PROVIDER_CLIENT_ID and PROVIDER_CLIENT_SECRET',
+  invalid_grant:
+    'PROVIDER_CLIENT_ID and PROVIDER_CLIENT_SECRET, and whether that client may use the client-credentials grant',
   invalid_scope: 'PROVIDER_TOKEN_SCOPE',
   unauthorized_client: 'whether PROVIDER_CLIENT_ID may use the client-credentials grant',
   unsupported_grant_type: 'whether PROVIDER_TOKEN_URL grants client credentials',

@@ -88,7 +88,8 @@ test.each<
     'the token',
     LOAD_SYMPTOMS.token,
     {
-      'invalid_grant unauthorized_client': /which may not use the client-credentials grant/,
+      invalid_grant: /rejects the id or the secret, or does not allow/,
+      unauthorized_client: /which may not use the client-credentials grant/,
       unsupported_grant_type: /does not offer the client-credentials grant/,
       invalid_scope: /requires a scope, or does not know this one/,
       invalid_request: /something is missing in the request/,
