@@ -95,7 +95,8 @@ export const createManagementApp = (
       app
         .route('/refresh')
         .post(createTokenCheck(readToken, options, onRefusal), createRefresh(options))
-        .all((_req, res) => {
+        .all((req, res) => {
+          requestLog.note(req, { refusal: 'method_not_allowed' });
           res.set('Allow', 'POST');
           sendProblem(res, 'method_not_allowed');
         });

@@ -170,6 +170,7 @@ test('an unknown parameter or value of accept, another method and another path a
   expect(rig.emulator.listCalls()).toBe(1);
   const operators = supertest(rig.managementUrl);
   expect((await operators.get('/refresh').expect(405)).headers['allow']).toBe('POST');
+  expect(rig.log()).toMatch(/"path":"\/refresh","statusCode":405,"code":"method_not_allowed"/);
   await operators.get('/readyz').expect(200);
   await operators.get('/banks').expect(404);
 });
