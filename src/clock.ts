@@ -9,7 +9,7 @@ import { setImmediate } from 'node:timers/promises';
 
 declare const kind: unique symbol;
 
-/** Milliseconds of this process, which never go back and go on while the machine sleeps. */
+/** Milliseconds of this process. They never go back, and continue while the machine sleeps. */
 export type MonotonicMs = number & { readonly [kind]: 'monotonic' };
 /**
  * Milliseconds since 1970 by this machine's clock, which may be wrong, and may be corrected at any

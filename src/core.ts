@@ -7,7 +7,7 @@ import { createRenewal } from './banks/loading/renewal.ts';
 import { createRetryAfter, type RetryAfter } from './banks/loading/retry-after.ts';
 import type { Compressors } from './banks/representation.ts';
 import type { Clock } from './clock.ts';
-import { secretCheckIn, type Config } from './config/config.ts';
+import { secretCheckFor, type Config } from './config/config.ts';
 import { passwordsIn } from './config/values.ts';
 import { createProvider, type ProviderOptions } from './provider/provider.ts';
 import { createSecretFiles, type SecretFiles } from './secrets/secret-files.ts';
@@ -53,7 +53,7 @@ export type Core = ReturnType<typeof createCore>;
 
 export const createCore = (config: Config, options: CoreOptions) => {
   const { clock, ioClock = clock, random, compressors, addSecret, emit } = options;
-  const problemOf = secretCheckIn(config.provider.environment);
+  const problemOf = secretCheckFor(config.provider.environment);
   const secrets = createSecretFiles({ problemOf, addSecret, clock, ioClock, onEvent: emit });
   const provider = createProvider(config, { ...options, secrets, onEvent: emit });
   const saving = createSaving(config, secrets, options);

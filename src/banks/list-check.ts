@@ -49,13 +49,13 @@ export const createListCheck = ({ policy, guard: rules, clock }: ListCheckOption
       largestCount: largestCount(current, now),
       bestFilled: bestFilled(current, now),
       windowMs: now.windowMs,
-      isReturn: wasCached(current, next, now),
+      hasKnownContent: wasCached(current, next, now),
     };
   };
 
   /**
-   * Whether the guard would refuse `next` as the successor of `current`. It depends only on the
-   * content of the two and of those before, so that all replicas decide alike.
+   * Whether the guard would refuse `next` as the successor of `current`. Replicas with the same
+   * limits decide alike, unless one of the lists is just leaving the window.
    */
   const refuses = (next: StoredList, current: StoredList): boolean => {
     const precedent = precedentOf(next, current);

@@ -8,8 +8,8 @@ import type { MonotonicMs } from '../clock.ts';
 /** How far a series of lists in the store got. */
 export interface SeriesVersion {
   /**
-   * Names the series, of which nothing is lost in between: where a store may have lost something,
-   * the next list begins a new one. Empty: no store had a list yet.
+   * Names the series: lists of which the store has lost none. Where it may have lost one, the next
+   * list begins a new series. Empty: no store had a list yet.
    */
   readonly series: string;
   /** Grows with each list that the store takes. At most {@link MAX_NUMBER}. */

@@ -1,5 +1,5 @@
 import type { SecretCheck, SecretSource } from '../secrets/secret-files.ts';
-import { demoProblem, PROVIDER_SECRET_RULE, ruleIn, secretProblem } from '../secrets/secret.ts';
+import { demoProblem, PROVIDER_SECRET_RULE, ruleFor, secretProblem } from '../secrets/secret.ts';
 import { readProvider } from './provider.ts';
 import {
   createReader,
@@ -98,13 +98,13 @@ export const parseConfig = (
 
 /** Those that are too weak for production; in the sandbox even the demo's may be used. */
 const reportWeakSecrets = (env: EnvironmentVariables, { report }: VariableReader): void => {
-  for (const name of GUESSABLE) {
+  for (const name of MUST_BE_STRONG) {
     const problem = env[name] && weakness(env[name]);
     if (problem) report(name, problem);
   }
 };
 
-const GUESSABLE: readonly VariableName[] = [
+const MUST_BE_STRONG: readonly VariableName[] = [
   'PROVIDER_ACCESS_TOKEN',
   'PROVIDER_CLIENT_SECRET',
   'MANAGEMENT_TOKEN',
@@ -113,15 +113,15 @@ const GUESSABLE: readonly VariableName[] = [
 
 /** What is wrong with `secret` in production. */
 const weakness = (secret: string): string | undefined => {
-  const tooShort = secretProblem(secret, PRODUCTION_RULE);
+  const problem = secretProblem(secret, PRODUCTION_RULE);
   return (
     demoProblem(secret) ??
-    (tooShort && `${tooShort}; in production it needs at least ${PRODUCTION_RULE.minChars}`)
+    (problem && `${problem}; in production it needs at least ${PRODUCTION_RULE.minChars}`)
   );
 };
 
 /** Checks the content of secret files by the rules of the variables that could hold the same. */
-export const secretCheckIn =
+export const secretCheckFor =
   (environment: string | undefined): SecretCheck =>
   (name, text) => {
     if (text === '') return 'is empty; write the secret into it';
@@ -131,10 +131,12 @@ export const secretCheckIn =
       if (!(error instanceof InvalidValue)) throw error;
       return error.message;
     }
-    return environment === 'production' && GUESSABLE.includes(name) ? weakness(text) : undefined;
+    return environment === 'production' && MUST_BE_STRONG.includes(name)
+      ? weakness(text)
+      : undefined;
   };
 
-const PRODUCTION_RULE = ruleIn('production', PROVIDER_SECRET_RULE);
+const PRODUCTION_RULE = ruleFor('production', PROVIDER_SECRET_RULE);
 
 const readListeners = (reader: VariableReader) => {
   const listen = { port: reader.defaulted('PORT'), host: reader.defaulted('HOST') } as const;

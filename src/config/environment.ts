@@ -5,7 +5,7 @@ import { codeOf } from '../error-code.ts';
 import { describeReadError, readTextFile } from '../regular-file.ts';
 import { fileProblem, SECRET_NAMES } from '../secrets/secret-files.ts';
 import { checkTlsFiles } from '../secrets/tls-files.ts';
-import { ConfigError, parseConfig, secretCheckIn } from './config.ts';
+import { ConfigError, parseConfig, secretCheckFor } from './config.ts';
 import {
   effectiveVariables,
   MAX_PROBLEMS,
@@ -82,7 +82,7 @@ const readSources = async (environment: ProcessEnvironment) => {
 };
 
 const checkSecretFiles = async (env: EnvironmentVariables): Promise<readonly ConfigProblem[]> => {
-  const problemOf = secretCheckIn(env['PROVIDER_ENVIRONMENT']);
+  const problemOf = secretCheckFor(env['PROVIDER_ENVIRONMENT']);
   const checks = SECRET_NAMES.map(async (name): Promise<ConfigProblem[]> => {
     const variable = `${name}_FILE` as const;
     const text = env[variable] && (await fileProblem(name, env[variable], problemOf));

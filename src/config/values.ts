@@ -128,7 +128,7 @@ export const toHttpUrl = (text: string): URL => {
 
 const WEB = ['http:', 'https:'];
 
-/** Where tokens are issued: the address without its query, and the query, in which may be a key. */
+/** Where tokens are issued: the address without its query, and the query, which may contain a key. */
 export interface TokenEndpoint {
   readonly url: URL;
   /** As it is sent, with its question mark. */
@@ -180,6 +180,7 @@ export const toRedisUrl = (text: string): Secret => {
     throw new InvalidValue(
       'must have no query or fragment, which would be ignored; the number of a database is the path, as in redis://host:6379/2, and in a password ? is %3F and # is %23',
     );
+  // Throws where they cannot be decoded.
   toCredentials(url);
   return toSecret(text);
 };

@@ -88,7 +88,7 @@ const rowOf = (symptom: string) =>
 /** Whether a code is one of those in the table. */
 const isSymptom = (code: string): code is LoadSymptom => rowOf(code) !== undefined;
 
-/** The advice on this kind of failure, without what concerns a running service. */
+/** The advice on this kind of failure, without retries and shell commands. */
 const generalAdvice = (error: LoadError, observation: Observation) => {
   const seen = stepsSeen(observation);
   const next = LOAD_STEPS.find((step) => !seen.includes(step)) ?? 'list';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { systemClock } from '../clock.ts';
-import { secretCheckIn, type Config } from '../config/config.ts';
+import { secretCheckFor, type Config } from '../config/config.ts';
 import { passwordsIn } from '../config/values.ts';
 import { connectionFaultOf } from '../connection-faults.ts';
 import { withDeadline } from '../deadline.ts';
@@ -43,7 +43,7 @@ const failed = <Words>(message: string, symptom: string, rows: Symptoms<Words>, 
 /** Does everything with Redis that the service does. What is written expires. */
 const tryRedis = async (source: SecretSource, addSecret: Redaction['addSecret']): Promise<Step> => {
   const startedAtMs = performance.now();
-  const problemOf = secretCheckIn(undefined);
+  const problemOf = secretCheckFor(undefined);
   const secrets = createSecretFiles({
     problemOf,
     addSecret,

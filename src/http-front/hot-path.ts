@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { createReadOrdinaryRequest, type OrdinaryRequest } from './ordinary-request.ts';
+import { createOrdinaryRequestReader, type OrdinaryRequest } from './ordinary-request.ts';
 import { createWriteResponse, type PreparedResponse } from './prepared-response.ts';
 
 // The hot path reads an ordinary request for one path from the bytes of its head, and writes a
@@ -32,7 +32,7 @@ export const createRespondToHead = (
   { path, headers, respond }: HotPath,
   keepAliveTimeoutMs: number,
 ): RespondToHead => {
-  const read = createReadOrdinaryRequest(path, headers);
+  const read = createOrdinaryRequestReader(path, headers);
   const write = createWriteResponse(keepAliveTimeoutMs);
   return (head, socket) => {
     const request = read(head, socket);

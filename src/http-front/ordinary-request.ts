@@ -20,7 +20,7 @@ export interface OrdinaryRequest extends Readonly<Pick<IncomingMessage, 'method'
  * Makes what reads requests for `path`. It gives the request, with the headers of these `names`, if
  * `bytes` is the whole head of an ordinary one. Otherwise leave it to Node's parser.
  */
-export const createReadOrdinaryRequest = (path: string, names: readonly string[]) => {
+export const createOrdinaryRequestReader = (path: string, names: readonly string[]) => {
   const start = `GET ${path}`;
   const readHeaders = createReadHeaders([...new Set([...READ_HERE, ...names])]);
 

@@ -45,7 +45,7 @@ export const createApp = (
   { check, notFound }: AppExtras = {},
 ): RequestListener => {
   const { cors, requestLog } = options;
-  const refuse = createRefuse(requestLog);
+  const refuse = createRefusal(requestLog);
   const app = express();
   // No headers of its own, and exact paths.
   app
@@ -76,7 +76,7 @@ export const createApp = (
   app.use((_req, res) =>
     sendProblem(res, 'not_found', notFound === undefined ? {} : { detail: notFound }),
   );
-  app.use(createFail(requestLog, refuse));
+  app.use(createErrorHandler(requestLog, refuse));
 
   const admit = createRequestAdmission(options, refuse);
   const checkAndRoute: RequestListener = check
@@ -108,15 +108,15 @@ const createRequestAdmission =
     if (cors.varies) res.setHeader('Vary', 'Origin');
 
     const refusal = refusalOf(req);
-    const hasNoPlace = isOverCapacity(req);
+    const isBeyondCapacity = isOverCapacity(req);
     // Announces the end of the connection with its last response: a client that reused it would
     // lose its request.
-    if (refusal || hasNoPlace || isDraining()) res.setHeader('Connection', 'close');
+    if (refusal || isBeyondCapacity || isDraining()) res.setHeader('Connection', 'close');
 
     if (refusal) refuse(req, res, refusal);
     // Probes are always answered: otherwise an orchestrator would restart a full service, or send
     // all clients to fewer replicas.
-    else if (hasNoPlace && !PROBES.has(pathOf(req))) {
+    else if (isBeyondCapacity && !PROBES.has(pathOf(req))) {
       res.setHeader('Retry-After', 1);
       refuse(req, res, 'too_many_connections');
     }
@@ -128,7 +128,7 @@ const createRequestAdmission =
 type Refuse = (req: IncomingMessage, res: ServerResponse, code: RequestRefusal) => void;
 
 /** Sends the problem, and has it counted and logged as a refusal. */
-const createRefuse =
+const createRefusal =
   (requestLog: RequestLog): Refuse =>
   (req, res, code) => {
     requestLog.note(req, { refusal: code });
@@ -145,7 +145,7 @@ const sendOptions = (res: ServerResponse): void => {
  * Express's own refusals (a malformed percent-encoding in the path) are the client's fault; any
  * other error is a defect.
  */
-const createFail =
+const createErrorHandler =
   (requestLog: RequestLog, refuse: Refuse) =>
   (
     error: unknown,

@@ -2,7 +2,7 @@ import type { DestinationStream, Logger } from 'pino';
 import type { BankList } from '../banks/bank-list.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
-import { createChooseResponse } from './banks/responses.ts';
+import { createResponseChooser } from './banks/responses.ts';
 import { createHotPath } from './banks/hot-path.ts';
 import { createClientAddress, createClientOf } from './client-address.ts';
 import { createCommonHeaders } from './common-headers.ts';
@@ -51,7 +51,7 @@ export const createPublicServer = (config: Config, options: PublicServerOptions)
     cors,
     emit,
   });
-  const chooseResponse = createChooseResponse({
+  const chooseResponse = createResponseChooser({
     list,
     cachePolicy: { ...config.cache, browserMaxAgeMs: config.browserMaxAgeMs },
     variesByOrigin: cors.varies,

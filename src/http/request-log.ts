@@ -36,7 +36,7 @@ export const createRequestLog = (options: RequestLogOptions) => {
   /** Of the requests that node:http is handling: their handlers complete them by `note`. */
   const notesOf = new WeakMap<IncomingMessage, Notes>();
   const isoTime = createIsoTime();
-  const giveLogger = createGiveLogger(logger);
+  const giveLogger = createLoggerSource(logger);
 
   /** Reads what is gone at the end: Express rewrites the path, and the socket loses its address. */
   const createRecord = (head: RequestHead, requestId: string) => {
@@ -160,7 +160,7 @@ const outcomeOf = (res: ServerResponse) => ({
  * Gives a request a logger of its own, `req.log`. Making one takes longer than everything else that
  * is logged of a request, so only a request that needs it gets one.
  */
-const createGiveLogger = (logger: Logger) =>
+const createLoggerSource = (logger: Logger) =>
   pinoHttp({
     logger,
     genReqId: (_req, res) => String(res.getHeader('X-Request-Id')),

@@ -58,7 +58,7 @@ export const toProxyError = (error: unknown, variable: ProxyVariable): LoadError
 };
 
 /** The error for a proxy that responds with `status` and opens no tunnel. */
-export const toRejection = (status: number, variable: ProxyVariable): LoadError => {
+export const toProxyRefusal = (status: number, variable: ProxyVariable): LoadError => {
   const proxy = `the proxy in ${variable}`;
   if (status < 200)
     return new LoadError('proxy_unreachable', `the response of ${proxy} ${UNREADABLE} (${status})`);

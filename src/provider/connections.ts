@@ -98,7 +98,7 @@ const createRoute = async (options: ConnectionsOptions): Promise<Route> => {
   const handshake = {
     // Explicit, because NODE_TLS_REJECT_UNAUTHORIZED=0 would disable the check.
     rejectUnauthorized: true,
-    // Only for what is left after the deadline, which is shorter.
+    // The deadline of the request is shorter: this closes a socket that has outlived it.
     timeout: timeoutMs + 1_000,
   };
   const originTls = { ...handshake, secureContext };

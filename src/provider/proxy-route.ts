@@ -5,7 +5,7 @@ import { LoadError } from '../banks/load-error.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
 import { withDeadline } from '../deadline.ts';
-import { toProxyError, toRejection, type ProxyVariable } from './connection-errors.ts';
+import { toProxyError, toProxyRefusal, type ProxyVariable } from './connection-errors.ts';
 import {
   createOriginClient,
   limitReceived,
@@ -111,7 +111,7 @@ const createTunnelRequest = (
     });
     if (Math.floor(response.statusCode / 100) !== 2) {
       response.socket.on('error', () => undefined).destroy();
-      throw toRejection(response.statusCode, variable);
+      throw toProxyRefusal(response.statusCode, variable);
     }
     // Every 2xx opens the tunnel; undici accepts only 200.
     return { ...response, statusCode: 200 };

@@ -3,7 +3,7 @@ import type { Clock } from '../clock.ts';
 import type { ClientCredentials } from '../config/provider.ts';
 import { withDeadline } from '../deadline.ts';
 import type { SecretFiles } from '../secrets/secret-files.ts';
-import { PROVIDER_TOKEN_RULE, ruleIn } from '../secrets/secret.ts';
+import { PROVIDER_TOKEN_RULE, ruleFor } from '../secrets/secret.ts';
 import type { Connections } from './connections.ts';
 import { toStatusError } from './banks-response.ts';
 import { readResponse } from './provider-response.ts';
@@ -48,7 +48,7 @@ export const createTokenRequest = (
   { connections, userAgent, timeoutMs, clock, closing, secrets, environment }: TokenOptions,
 ) => {
   const { endpoint, clientSecret } = source;
-  const tokenRule = ruleIn(environment, PROVIDER_TOKEN_RULE);
+  const tokenRule = ruleFor(environment, PROVIDER_TOKEN_RULE);
   // Read again for each request, so that it can be rotated.
   const readSecret = orLoadError(
     'no_token',

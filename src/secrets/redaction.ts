@@ -23,11 +23,11 @@ export const createRedaction = () => {
     /**
      * Redacts `secret` from now on. `origin` is the name of its variable, of which the last {@link
      * MAX_VALUES} values are kept: an error may still quote a rotated token, but a year of hourly
-     * tokens must not slow down every line. A secret that is not {@link isLookedFor} is ignored.
+     * tokens must not slow down every line. A secret that is not {@link isRedactable} is ignored.
      */
     addSecret: (origin: string, secret: string): void => {
       const values = secrets.get(origin) ?? [];
-      if (values.at(-1) === secret || !isLookedFor(secret)) return;
+      if (values.at(-1) === secret || !isRedactable(secret)) return;
       secrets.set(
         origin,
         [...values.filter((value) => value !== secret), secret].slice(-MAX_VALUES),
@@ -64,7 +64,7 @@ export const createRedaction = () => {
  * kinds, such as `Zx9!`. A word such as `wrong` or a number would be redacted from ordinary lines;
  * production refuses such secrets. Backslashes do not count, because encoders multiply them.
  */
-export const isLookedFor = (secret: string): boolean => {
+export const isRedactable = (secret: string): boolean => {
   const counted = secret.replaceAll('\\', '');
   if (counted.length >= 8) return true;
   return counted.length >= 4 && !/^(?:[A-Za-z]+|\d+|[^A-Za-z\d]+)$/.test(counted);

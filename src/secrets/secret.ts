@@ -17,7 +17,7 @@ export interface SecretRule {
   readonly bearer: boolean;
 }
 
-/** In the sandbox; see {@link ruleIn}. */
+/** In the sandbox; see {@link ruleFor}. */
 export const PROVIDER_TOKEN_RULE: SecretRule = { bearer: true, minChars: 1 };
 export const PROVIDER_SECRET_RULE: SecretRule = { bearer: false, minChars: 1 };
 
@@ -25,7 +25,7 @@ export const PROVIDER_SECRET_RULE: SecretRule = { bearer: false, minChars: 1 };
  * `rule` for a secret of the provider in `environment`: in production a shorter secret can be
  * guessed, and occurs in ordinary text, so that it cannot be redacted.
  */
-export const ruleIn = (
+export const ruleFor = (
   environment: 'sandbox' | 'production' | undefined,
   rule: SecretRule,
 ): SecretRule => (environment === 'production' ? { ...rule, minChars: 8 } : rule);

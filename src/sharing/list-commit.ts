@@ -54,7 +54,7 @@ export const createListCommit = (options: ListCommitOptions) => {
   const takeThenWrite = (list: CachedList, previous: CachedList | undefined): CommitResult => {
     keeper.take({ ...list, place: placeAfter(cache.get()) }, previous);
     // Where Redis has a list that is not replaced, the others need not wait for this load either.
-    return { kind: 'taken', compared: synchronize().then(lease.release) };
+    return { kind: 'taken', synchronized: synchronize().then(lease.release) };
   };
 
   /** See `commit` of the fleet. */
@@ -64,7 +64,7 @@ export const createListCommit = (options: ListCommitOptions) => {
       // The head may change again and again without a new list: requests do not wait for that.
       if (attempt === MAX_ATTEMPTS || !mustWriteFirst()) return takeThenWrite(list, previous);
       const result = await exclusively(() => writeThenTake(list, previous));
-      if (result === 'taken') return { kind: 'taken', compared: Promise.resolve() };
+      if (result === 'taken') return { kind: 'taken', synchronized: Promise.resolve() };
       if (store.isAvailable()) await synchronize();
     }
     /* oxlint-enable no-await-in-loop */

@@ -26,7 +26,7 @@ interface Outcome {
 }
 
 /**
- * So many lists that cannot be read here are replaced in a minute. What this replica cannot read,
+ * At most so many unreadable lists are replaced in a minute. What this replica cannot read,
  * such as a list above its PROVIDER_MAX_BODY, others might write again and again.
  */
 const MAX_REPLACED = 8;
@@ -38,14 +38,14 @@ const AGAIN: Outcome = { again: true };
 export const createListExchange = (options: ListExchangeOptions) => {
   const { store, lease, keeper, report } = options;
   const { cache } = keeper;
-  // What this replica remembers of earlier looks. Each answers one question.
-  /** Is it worth a line that Redis is empty? Not if it has been looked at before. */
+  // What this replica remembers of earlier looks.
+  /** Whether Redis has been looked at before: that it is empty is reported the first time only. */
   let hasLooked = false;
-  /** Must this list be read again? Not if it was refused here; it is not replaced either. */
+  /** The last list that was refused here. It is not read again, nor replaced. */
   let refused: { readonly head: Buffer; readonly problem: string } | undefined;
-  /** May the others be asked for their list? Once, until one comes that can be read. */
+  /** Whether the others were asked for their list, and none has come that can be read. */
   let hasAskedOthers = false;
-  /** May a list that cannot be read be replaced? When that was done, in the last minute. */
+  /** When lists that cannot be read were replaced, in the last minute. */
   let replacementsAtMs: readonly MonotonicMs[] = [];
 
   /** A list that cannot be used counts as none, and is a problem. */

@@ -71,14 +71,14 @@ export const createRedisStore = (options: RedisStoreOptions) => {
   /** The message about the last write. */
   let announced: Promise<unknown> = Promise.resolve();
 
-  const start = createStart({ names, ownId, onNews: () => onNews() });
-  const connection = createRedisConnection({ ...options, handshake: start.handshake });
+  const session = createSession({ names, ownId, onNews: () => onNews() });
+  const connection = createRedisConnection({ ...options, handshake: session.handshake });
 
   /**
    * Whether the series in Redis began after this replica connected. A server loads older data only
    * before it accepts connections: a series that was there then may have lost lists.
    */
-  const isSeriesWhole = (): boolean => content?.version?.series !== start.series();
+  const isSeriesWhole = (): boolean => content?.version?.series !== session.seriesAtStart();
 
   /** The first `maxBytes` of each value, and the moment at which they were read. */
   const read = async (keys: readonly string[], maxBytes: number) => {
@@ -130,7 +130,7 @@ export const createRedisStore = (options: RedisStoreOptions) => {
     /** @throws {StoreError | SecretFileError} */
     look: async (): Promise<StoreContent> => {
       const keys = await names();
-      if (!start.isFor(keys)) await connection.run(start.handshake);
+      if (!session.uses(keys)) await connection.run(session.handshake);
       const { values, moment } = await read([keys.head, keys.lease], COMPARED_BYTES);
       connection.endBackOff();
       const [head, leaseBytes] = values;
@@ -246,14 +246,14 @@ const namesFor = async (provenance: string, signing: Signing) => {
   };
 };
 
-interface StartOptions {
+interface SessionOptions {
   readonly names: () => Promise<Names>;
   readonly ownId: string;
   readonly onNews: () => void;
 }
 
-/** The handshake of the last connection, or of the last signing key: another key has other names. */
-const createStart = ({ names, ownId, onNews }: StartOptions) => {
+/** What was found at the handshake: one for each connection and each signing key, which has names of its own. */
+const createSession = ({ names, ownId, onNews }: SessionOptions) => {
   let series: string | undefined;
   let news: string | undefined;
   return {
@@ -262,10 +262,10 @@ const createStart = ({ names, ownId, onNews }: StartOptions) => {
       series = await handshake(redis, keys, ownId, onNews);
       news = keys.news;
     },
-    /** What Redis had then. */
-    series: (): string | undefined => series,
+    /** What Redis had at its handshake. */
+    seriesAtStart: (): string | undefined => series,
     /** Whether messages arrive under these names; also before the first connection. */
-    isFor: (keys: Names): boolean => news === undefined || news === keys.news,
+    uses: (keys: Names): boolean => news === undefined || news === keys.news,
   };
 };
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { isLoadErrorKind } from '../banks/load-error.ts';
 import type { Lease, SharedFailure } from '../banks/loading/fleet.ts';
-import { LONGEST_RETRY_MS, minimumRetryAfterMs } from '../banks/loading/schedule.ts';
+import { LONGEST_RETRY_MS, retryAfterWithoutListMs } from '../banks/loading/schedule.ts';
 import { monotonic, type MonotonicMs, type StoreMs } from '../clock.ts';
 import { isJsonObject, parseJson } from '../json.ts';
 import { StoreError } from './store-report.ts';
@@ -133,7 +133,7 @@ const toShared = (
   const { storeMs, nowMs } = moment;
   // No more than the whole: the clock of the store may have been set back since.
   const leftMs = retryAfterUntilMs - Math.max(storeMs, retryAfterReceivedAtMs);
-  const minimumLeftMs = minimumRetryAfterMs(Math.max(0, retryAfterMinimumUntilMs - storeMs));
+  const minimumLeftMs = retryAfterWithoutListMs(Math.max(0, retryAfterMinimumUntilMs - storeMs));
   return {
     ...failure,
     failingSinceMs: fromStoreTime(failingSinceMs, moment),
@@ -142,7 +142,7 @@ const toShared = (
         ? {
             receivedAtMs: fromStoreTime(retryAfterReceivedAtMs, moment),
             untilMs: monotonic(nowMs + leftMs),
-            minimumUntilMs: monotonic(nowMs + minimumLeftMs),
+            untilWithoutListMs: monotonic(nowMs + minimumLeftMs),
           }
         : undefined,
   };
@@ -155,7 +155,7 @@ const toSaved = (
   ...failure,
   failingSinceMs: toStoreTime(failingSinceMs, moment),
   retryAfterUntilMs: toEnd(retryAfter?.untilMs, moment),
-  retryAfterMinimumUntilMs: toEnd(retryAfter?.minimumUntilMs, moment),
+  retryAfterMinimumUntilMs: toEnd(retryAfter?.untilWithoutListMs, moment),
   retryAfterReceivedAtMs: toStoreTime(retryAfter?.receivedAtMs ?? moment.nowMs, moment),
 });
 

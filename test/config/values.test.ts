@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { MAX_ENTRIES } from '../../src/banks/reading/entry-groups.ts';
 import * as values from '../../src/config/values.ts';
 import { createClientAddress } from '../../src/http/client-address.ts';
-import { PROVIDER_SECRET_RULE, ruleIn } from '../../src/secrets/secret.ts';
+import { PROVIDER_SECRET_RULE, ruleFor } from '../../src/secrets/secret.ts';
 
 // Each kind of value at its exact bounds. What a whole configuration makes of them is in
 // config.test.ts.
@@ -17,7 +17,7 @@ const field = (name: string, from = name, isOptional = false) => ({ name, from, 
 const [LONGEST, TOO_LONG] = ['x'.repeat(8_181), 'x'.repeat(8_182)];
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
 const toBearer = values.toSecretWith({ minChars: 4, bearer: true });
-const toPlainSecret = values.toSecretWith(ruleIn('sandbox', PROVIDER_SECRET_RULE));
+const toPlainSecret = values.toSecretWith(ruleFor('sandbox', PROVIDER_SECRET_RULE));
 const toRedis = (text: string): string => values.toRedisUrl(text).reveal();
 const toProxy = (text: string) => {
   const { url, credentials } = values.toEgressProxy(text);

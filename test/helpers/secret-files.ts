@@ -1,5 +1,5 @@
 import { systemClock, type Clock } from '../../src/clock.ts';
-import { secretCheckIn } from '../../src/config/config.ts';
+import { secretCheckFor } from '../../src/config/config.ts';
 import { createSecretFiles, type SecretFiles } from '../../src/secrets/secret-files.ts';
 
 /** For a part of the service that a test makes by itself. */
@@ -8,7 +8,7 @@ export const createTestSecrets = (
   addSecret: (variable: string, secret: string) => void = () => undefined,
 ): SecretFiles =>
   createSecretFiles({
-    problemOf: secretCheckIn('sandbox'),
+    problemOf: secretCheckFor('sandbox'),
     addSecret,
     clock,
     ioClock: systemClock,

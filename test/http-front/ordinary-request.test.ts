@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { MAX_HEADER_BYTES } from '../../src/http-front/limits.ts';
-import { createReadOrdinaryRequest } from '../../src/http-front/ordinary-request.ts';
+import { createOrdinaryRequestReader } from '../../src/http-front/ordinary-request.ts';
 import { createRandom, mutate } from '../helpers/random.ts';
 import { PIECES_OF_REQUESTS } from '../helpers/raw-requests.ts';
 
@@ -12,7 +12,7 @@ import { PIECES_OF_REQUESTS } from '../helpers/raw-requests.ts';
 
 const socket = new Socket();
 const NAMES = ['origin', 'accept-encoding', 'if-none-match', 'if-modified-since', 'x-request-id'];
-const readBytes = createReadOrdinaryRequest('/banks', NAMES);
+const readBytes = createOrdinaryRequestReader('/banks', NAMES);
 const read = (bytes: string) => readBytes(Buffer.from(bytes, 'latin1'), socket);
 /** The first head in `bytes`, if it is whole. */
 const headOf = (bytes: string): string => bytes.slice(0, bytes.indexOf('\r\n\r\n') + 4);

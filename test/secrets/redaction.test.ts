@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import {
   createRedaction,
-  isLookedFor,
+  isRedactable,
   MAX_TEXT_CHARS,
   redacting,
 } from '../../src/secrets/redaction.ts';
@@ -102,7 +102,7 @@ test('of a variable the last four values are remembered, and those of others sta
 test('what would also be in ordinary lines is not looked for', () => {
   const redacted = (secret: string) => [
     secret,
-    isLookedFor(secret),
+    isRedactable(secret),
     redactionOf(secret)(`<${secret}>`),
   ];
   for (const secret of ['abcdefgh', '12345678', '--------', 'Zx9!', 'abc1', '1abc', '12!!', '!!ab'])

@@ -49,7 +49,7 @@ export interface Precedent {
   /** How long the guard remembers, in milliseconds. */
   readonly windowMs: number;
   /** The new list has the content of the cached one, or of one in the window. */
-  readonly isReturn: boolean;
+  readonly hasKnownContent: boolean;
 }
 
 /**
@@ -65,7 +65,7 @@ export const guard = (
   policy: GuardPolicy,
   overrides: readonly Overridable[],
 ): readonly Overridable[] => {
-  // With a cached list, a field that is gone is drift, and one that it did not have is accepted.
+  // With a cached list, a field that is gone is drift, and one that the cached list does not have either is accepted.
   if (!precedent) assertFieldsExist(list, policy);
   assertUsable(list, policy);
   assertMinimum(list.count, policy);
@@ -84,7 +84,7 @@ export const findRefusals = (
   policy: GuardPolicy,
 ): Partial<Readonly<Record<Overridable, LoadError | undefined>>> =>
   // What was right before is neither shrunk nor drifted.
-  precedent.isReturn
+  precedent.hasKnownContent
     ? {}
     : {
         shrunk: findShrinkage(list, precedent, policy),

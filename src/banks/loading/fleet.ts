@@ -11,15 +11,16 @@ export interface Fleet {
   /** How often to look at the shared store, in milliseconds. */
   readonly pollMs: number;
   /**
-   * After a failed load, the other replicas have this much longer to make the next attempt, in
-   * milliseconds.
+   * After a failed load this replica waits for so much longer than the others, in milliseconds, so
+   * that one of them makes the next attempt.
    */
   readonly handoverMs: number;
   /** Looks at the shared store, and makes the cached list and the one in the store the same. */
   synchronize(): Promise<void>;
   /**
    * The lease at the last look; undefined while nobody has it, and without the store. With a
-   * failure it is there for a few seconds after its end.
+   * failure it is still there after its end: for some seconds, and until a `Retry-After` in it has
+   * ended.
    */
   lease(): Lease | undefined;
   /** Claims the lease. @returns false where another replica was quicker */
@@ -42,10 +43,10 @@ export type CommitResult =
   | {
       readonly kind: 'taken';
       /**
-       * Ends once the shared store has the list too, or cannot be reached. Where the store has
+       * Resolves once the shared store has the list too, or cannot be reached. Where the store has
        * another list that is to be kept, that one is the cached list then.
        */
-      readonly compared: Promise<void>;
+      readonly synchronized: Promise<void>;
     }
   /** The list of another replica came first, and is the cached one. */
   | { readonly kind: 'overtaken' };
@@ -112,7 +113,9 @@ export const createSoleReplica = ({ take }: ListKeeper): Fleet => ({
   claim: () => Promise.resolve(true),
   commit: (list, previous) =>
     Promise.resolve(
-      take(list, previous) ? { kind: 'taken', compared: Promise.resolve() } : { kind: 'overtaken' },
+      take(list, previous)
+        ? { kind: 'taken', synchronized: Promise.resolve() }
+        : { kind: 'overtaken' },
     ),
   shareFailure: () => Promise.resolve({ isDone: true }),
   giveUpLease: () => Promise.resolve(),

@@ -67,7 +67,7 @@ export const createListLoad = (
     const { loaded, list } = prepared;
     const result = await fleet.commit(list, previous);
     // An operator asks for the list of all replicas; otherwise it is enough that this one serves it.
-    if (operator && result.kind === 'taken') await result.compared;
+    if (operator && result.kind === 'taken') await result.synchronized;
     signal.throwIfAborted();
     if (result.kind === 'overtaken') return 'overtaken';
     if (operator && cache.get()?.id !== list.id) return 'overtaken';

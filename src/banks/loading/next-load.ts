@@ -31,7 +31,8 @@ export const createNextLoad = (options: RenewalOptions) => {
     /** Draws when the next load is due, once for each failure and each list. */
     plan: (): void => {
       const { failing } = failures.current();
-      // A restored list may turn out to be older than its snapshot says.
+      // By the time and not by the id: a restored list may turn out to be older than its snapshot
+      // says.
       const loadedAtMs = failing ? undefined : cache.get()?.loadedAtMs;
       if (failing === planned.failing && loadedAtMs === planned.loadedAtMs) return;
       const delayMs = failing

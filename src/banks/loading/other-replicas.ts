@@ -32,12 +32,13 @@ export const createOtherReplicas = (
   const adopt = (failure: SharedFailure, { heldUntilMs }: Lease, spreadMs: number): void => {
     const error = causeOf(failure);
     failures.addShared(error, failure.attempts, failure.failingSinceMs);
-    // A replica with a list may hold the lease for longer, for a Retry-After. Without one that holds
-    // for a minute; once this is over, nothing tells when the last failure came.
-    const { untilMs = 0, minimumUntilMs = 0 } = failure.retryAfter ?? {};
+    // A replica with a list may hold the lease for longer, for a Retry-After, which one without a
+    // list obeys for a minute only. Once that is over, nothing in the lease tells when the last
+    // failure came, and the wait of a minute begins anew.
+    const { untilMs = 0, untilWithoutListMs = 0 } = failure.retryAfter ?? {};
     const nowMs = clock.monotonicMs();
-    const isHeldForLonger = untilMs > minimumUntilMs && minimumUntilMs > nowMs;
-    const minuteMs = isHeldForLonger ? minimumUntilMs - nowMs : LONGEST_RETRY_MS;
+    const isHeldForLonger = untilMs > untilWithoutListMs && untilWithoutListMs > nowMs;
+    const minuteMs = isHeldForLonger ? untilWithoutListMs - nowMs : LONGEST_RETRY_MS;
     const latestMs = nowMs + Math.max(cache.expiresInMs(), minuteMs);
     nextLoad.planAt(monotonic(Math.min(heldUntilMs, latestMs) + spreadMs));
     onEvent({ type: 'list-load-failed-elsewhere', error, state: cache.state() });

@@ -1,5 +1,5 @@
 import { monotonic, type MonotonicMs } from '../../clock.ts';
-import { boundedRetryAfterMs, minimumRetryAfterMs } from './schedule.ts';
+import { boundedRetryAfterMs, retryAfterWithoutListMs } from './schedule.ts';
 
 // The wait that the provider's `Retry-After` asks for, as every part has it: in the times of this
 // process. Only the lease in the shared store has it by another clock. Pure.
@@ -8,8 +8,8 @@ export interface ProviderWait {
   /** When it was received, or a little later: a list that was requested later ends it. */
   readonly receivedAtMs: MonotonicMs;
   readonly untilMs: MonotonicMs;
-  /** Until when it holds without a list to serve: for a minute from when it was received. */
-  readonly minimumUntilMs: MonotonicMs;
+  /** Until when it holds without a list to serve: for a minute at most from when it was received. */
+  readonly untilWithoutListMs: MonotonicMs;
 }
 
 /** The wait for a `Retry-After` that counts from `receivedAtMs`; undefined where there is none. */
@@ -23,7 +23,7 @@ export const waitFor = (
   return {
     receivedAtMs,
     untilMs: after(boundedRetryAfterMs(retryAfterMs, ttlMs)),
-    minimumUntilMs: after(minimumRetryAfterMs(retryAfterMs)),
+    untilWithoutListMs: after(retryAfterWithoutListMs(retryAfterMs)),
   };
 };
 
@@ -33,7 +33,7 @@ export const asReceivedAt = (atMs: MonotonicMs, wait: ProviderWait): ProviderWai
   return {
     receivedAtMs: atMs,
     untilMs: moved(wait.untilMs),
-    minimumUntilMs: moved(wait.minimumUntilMs),
+    untilWithoutListMs: moved(wait.untilWithoutListMs),
   };
 };
 
@@ -43,7 +43,7 @@ export const longerWait = (some: ProviderWait, other: ProviderWait | undefined):
     ? {
         receivedAtMs: later(some.receivedAtMs, other.receivedAtMs),
         untilMs: later(some.untilMs, other.untilMs),
-        minimumUntilMs: later(some.minimumUntilMs, other.minimumUntilMs),
+        untilWithoutListMs: later(some.untilWithoutListMs, other.untilWithoutListMs),
       }
     : some;
 

@@ -44,14 +44,14 @@ export const createRetryAfter = ({ loadTimeoutMs, ttlMs, keeper, clock }: RetryA
     if (!current) return 0;
     const nowMs = clock.monotonicMs();
     // Not beyond the expiry of the list; but at least for a minute.
-    const boundMs = Math.max(cache.expiresInMs(), current.minimumUntilMs - nowMs);
+    const boundMs = Math.max(cache.expiresInMs(), current.untilWithoutListMs - nowMs);
     return Math.max(0, Math.min(current.untilMs - nowMs, boundMs));
   };
 
   /** Lengthens the wait, and never shortens it. */
   const lengthen = (
     received: ProviderWait | undefined,
-    spreadMs: number,
+    extraMs: number,
     cause: LoadError,
   ): void => {
     if (!received) return;
@@ -60,8 +60,8 @@ export const createRetryAfter = ({ loadTimeoutMs, ttlMs, keeper, clock }: RetryA
     const leftOfItMs = boundedRetryAfterMs(received.untilMs - nowMs, ttlMs);
     const next: ProviderWait = {
       receivedAtMs: received.receivedAtMs,
-      untilMs: monotonic(nowMs + leftOfItMs + spreadMs),
-      minimumUntilMs: monotonic(received.minimumUntilMs + spreadMs),
+      untilMs: monotonic(nowMs + leftOfItMs + extraMs),
+      untilWithoutListMs: monotonic(received.untilWithoutListMs + extraMs),
     };
     wait = { ...longerWait(next, lasting()), cause };
   };
@@ -78,13 +78,13 @@ export const createRetryAfter = ({ loadTimeoutMs, ttlMs, keeper, clock }: RetryA
     cause: (): LoadError | undefined => (leftMs() > 0 ? wait?.cause : undefined),
     /**
      * A load of this replica has failed, perhaps with a `Retry-After`.
-     * @param spreadMs is added, so that the replicas do not make their next attempts at once
+     * @param extraMs is added, so that the replicas do not make their next attempts at once
      */
-    add: (failure: LoadError, spreadMs: number): void =>
-      lengthen(waitFor(failure.retryAfterMs, clock.monotonicMs(), ttlMs), spreadMs, failure),
+    add: (failure: LoadError, extraMs: number): void =>
+      lengthen(waitFor(failure.retryAfterMs, clock.monotonicMs(), ttlMs), extraMs, failure),
     /** The same of another replica. */
-    addShared: (failure: SharedFailure, spreadMs: number): void =>
-      lengthen(failure.retryAfter, spreadMs, causeOf(failure)),
+    addShared: (failure: SharedFailure, extraMs: number): void =>
+      lengthen(failure.retryAfter, extraMs, causeOf(failure)),
     /** This replica has loaded a list: that ends what was received before the request for it. */
     endBefore: (requestedAtMs: MonotonicMs): void => {
       if (wait && wait.receivedAtMs < requestedAtMs) wait = undefined;

@@ -52,7 +52,7 @@ export const boundedRetryAfterMs = (retryAfterMs: number, ttlMs: number): number
  * For how much of a `Retry-After` a replica without a list waits, in milliseconds: for at most 1 min
  * from when it was received.
  */
-export const minimumRetryAfterMs = (retryAfterMs: number): number =>
+export const retryAfterWithoutListMs = (retryAfterMs: number): number =>
   Math.min(retryAfterMs, LONGEST_RETRY_MS);
 
 /**

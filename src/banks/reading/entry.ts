@@ -22,9 +22,9 @@ export const isFilled = (value: unknown): boolean => {
 };
 
 /**
- * The value at `path` in `object`; undefined where there is none. A member that is called as the
- * whole path comes first, whatever dots its name has; otherwise the member with the longest name
- * that the path begins with leads on.
+ * The value at `path` in `object`; undefined where there is none. A member whose name is the whole
+ * path comes first, also if that has dots. Otherwise the rest of the path is looked for in the
+ * member with the longest name that the path begins with.
  */
 export const valueAt = (object: JsonObject, path: string): unknown => {
   if (Object.hasOwn(object, path)) return object[path];

@@ -23,8 +23,8 @@ const isSpace = (byte: number | undefined): boolean =>
   byte === SPACE || byte === LINE_FEED || byte === CARRIAGE_RETURN || byte === TAB;
 
 /**
- * The index of the quote that ends the string which begins at `start`; one beyond `last` where none
- * does.
+ * The index of the quote that ends the string which begins at `start`; where none does, one beyond
+ * `last` or beyond the end of `json`, or the one after that.
  */
 export const endOfString = (json: Buffer, start: number, last: number): number => {
   let index = start + 1;

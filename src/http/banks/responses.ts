@@ -48,7 +48,7 @@ interface ChooseResponseOptions {
   readonly clock: Pick<Clock, 'wallMs'>;
 }
 
-export const createChooseResponse = (options: ChooseResponseOptions): ChooseResponse => {
+export const createResponseChooser = (options: ChooseResponseOptions): ChooseResponse => {
   const { list, cachePolicy, variesByOrigin, clock } = options;
   const negotiate = createNegotiate();
   const vary = variesByOrigin ? 'Accept-Encoding, Origin' : 'Accept-Encoding';

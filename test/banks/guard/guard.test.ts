@@ -13,7 +13,7 @@ import { readBanks } from '../../helpers/read-banks.ts';
 
 const POLICY: GuardPolicy = { minBanks: 2, maxShrink: 0.2, maxDrift: 0.2, fields: undefined };
 
-const NO_MEMORY = { bestFilled: new Map(), windowMs: 7 * 86_400_000, isReturn: false };
+const NO_MEMORY = { bestFilled: new Map(), windowMs: 7 * 86_400_000, hasKnownContent: false };
 
 const errorOf = (
   list: NewList,

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import type { ServerResponse } from 'node:http';
 import type { Emulator } from '../../../emulator/emulator.ts';
 import { wall } from '../../../src/clock.ts';
-import { createChooseResponse, type Found } from '../../../src/http/banks/responses.ts';
+import { createResponseChooser, type Found } from '../../../src/http/banks/responses.ts';
 import { createManualClock } from '../../helpers/manual-clock.ts';
 import { openRaw } from '../../helpers/raw-http.ts';
 import { advanceToLoad, startLoadedRig, startRig, type Rig } from '../../helpers/rig.ts';
@@ -187,7 +187,7 @@ test('a response is made once for each list, second, failure, encoding and way t
   const { list } = rig.service;
   await list.waitUntilServed();
   const cachePolicy = { ttlMs: 3_600_000, maxStaleMs: 3_600_000, browserMaxAgeMs: 60_000 };
-  const choose = createChooseResponse({
+  const choose = createResponseChooser({
     list,
     cachePolicy,
     variesByOrigin: false,
