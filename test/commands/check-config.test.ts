@@ -108,7 +108,7 @@ test('of the address of the token endpoint, the query is not printed, nor anythi
   const directory = emptyDirectory();
   writeFileSync(
     join(directory, '.env'),
-    'PROVIDER_TOKEN_URL=https://login.example/token?key=hidden?hidden\n',
+    'PROVIDER_TOKEN_URL=https://login.example/token?key=hidden?hidden&tenant=hidden\n',
   );
   const { text, row } = await checkConfig({ PROVIDER_ENVIRONMENT: 'sandbox' }, directory);
   expect(row('PROVIDER_TOKEN_URL')).toBe('.env https://login.example/token?[redacted]');
