@@ -1,5 +1,5 @@
 import { createBankList } from './banks/bank-list.ts';
-import type { StoredList } from './banks/cached-list.ts';
+import type { SavedList } from './banks/cached-list.ts';
 import type { ListEvent } from './banks/list-event.ts';
 import { createListKeeper, type ListKeeper } from './banks/list-keeper.ts';
 import { createSoleReplica } from './banks/loading/fleet.ts';
@@ -174,10 +174,10 @@ const createSnapshot = (
    * list back which seemed too old to be served; one that is served stays as it is: which of the
    * times is right, nobody knows.
    */
-  const take = async (stored: StoredList): Promise<void> => {
+  const take = async (saved: SavedList): Promise<void> => {
     const cached = keeper.cache.get();
-    const isTooOld = cached?.id === stored.id && cached.isUnconfirmed && !keeper.cache.served();
-    if (!cached || isTooOld) await keeper.takeStored(stored, cached);
+    const isTooOld = cached?.id === saved.id && cached.isUnconfirmed && !keeper.cache.served();
+    if (!cached || isTooOld) await keeper.takeSaved(saved, cached);
   };
   return createSnapshotFile({ path: snapshotFile, envelope, take, clock, report, files });
 };

@@ -30,7 +30,7 @@ export interface ListMetadata extends OrderedList {
 type ResponseFacts = Pick<LoadedList, 'rejected' | 'hasNextPage'>;
 
 /** A list as it comes from a store. The previous release did not save the facts. */
-export interface StoredList extends ListMetadata, ListContent, Partial<ResponseFacts> {}
+export interface SavedList extends ListMetadata, ListContent, Partial<ResponseFacts> {}
 
 export interface CachedList extends ListMetadata, ListContent, ResponseFacts {
   /**

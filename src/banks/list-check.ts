@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts';
-import type { ListMetadata, StoredList } from './cached-list.ts';
+import type { ListMetadata } from './cached-list.ts';
 import { freshness, isServable, type FreshnessPolicy } from './freshness.ts';
 import {
   assertMinimum,
@@ -29,6 +29,9 @@ export interface ListCheckOptions {
   readonly clock: Pick<Clock, 'monotonicMs'>;
 }
 
+/** A list that is cached, saved or about to be cached. */
+type KnownList = ListMetadata & ListContent;
+
 export const createListCheck = ({ policy, guard: rules, clock }: ListCheckOptions) => {
   /** Whether it may be served. */
   const canBeServed = ({ loadedAtMs }: ListMetadata): boolean =>
@@ -39,7 +42,7 @@ export const createListCheck = ({ policy, guard: rules, clock }: ListCheckOption
   /** What `next` is compared with; undefined if there is no list to serve. */
   const precedentOf = (
     next: ListContent,
-    current: StoredList | undefined,
+    current: KnownList | undefined,
   ): Precedent | undefined => {
     // A list that may no longer be served is not compared with.
     if (!current || !canBeServed(current)) return undefined;
@@ -57,7 +60,7 @@ export const createListCheck = ({ policy, guard: rules, clock }: ListCheckOption
    * Whether the guard would refuse `next` as the successor of `current`. Replicas with the same
    * limits decide alike, unless one of the lists is just leaving the window.
    */
-  const refuses = (next: StoredList, current: StoredList): boolean => {
+  const refuses = (next: KnownList, current: KnownList): boolean => {
     const precedent = precedentOf(next, current);
     const refusals = precedent ? findRefusals(next, precedent, rules) : {};
     return next.count < rules.minBanks || Object.values(refusals).some(Boolean);
@@ -73,23 +76,23 @@ export const createListCheck = ({ policy, guard: rules, clock }: ListCheckOption
      */
     checkLoaded: (
       next: LoadedList,
-      current: StoredList | undefined,
+      current: KnownList | undefined,
       overrides: readonly Overridable[],
     ): readonly Overridable[] => guard(next, precedentOf(next, current), rules, overrides),
     /**
      * Checks a list of a store, whose writer has compared it with the one before.
      * @throws {LoadError} if it has fewer entries than this replica accepts
      */
-    checkStored: ({ count }: StoredList): void => assertMinimum(count, rules),
+    checkSaved: ({ count }: KnownList): void => assertMinimum(count, rules),
     refuses,
     /** What is remembered once `next` has replaced `current`. */
-    remember: (current: StoredList, next: StoredList): readonly EarlierList[] =>
+    remember: (current: KnownList, next: KnownList): readonly EarlierList[] =>
       remember(current, next, windowNow()),
     /**
      * `kept`, with what is remembered once it is used instead of `other`: the lists before both,
      * unless an operator or the guard has decided between the two.
      */
-    rememberingBoth: <L extends StoredList>(kept: L, other: StoredList): L =>
+    rememberingBoth: <L extends KnownList>(kept: L, other: KnownList): L =>
       canBeServed(other) &&
       kept.decisions[0]?.id === other.decisions[0]?.id &&
       !refuses(kept, other) &&

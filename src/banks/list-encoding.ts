@@ -1,5 +1,5 @@
 import { toWall, wall, type Clock, type WallMs } from '../clock.ts';
-import type { CachedList, StoredList } from './cached-list.ts';
+import type { CachedList, SavedList } from './cached-list.ts';
 import { findLargeChange } from './list-change.ts';
 import { NOTHING_REJECTED } from './reading/entry.ts';
 import { represent, type Compressors } from './representation.ts';
@@ -33,7 +33,7 @@ export const createListEncoding = ({ clock, maxShrink, compressors }: ListEncodi
   };
 
   return async (
-    next: StoredList & Partial<Pick<CachedList, 'upstreamFields'>>,
+    next: SavedList & Partial<Pick<CachedList, 'upstreamFields'>>,
     previous: CachedList | undefined,
   ): Promise<CachedList> => {
     const loadedAtWallMs = toWall(next.loadedAtMs, clock);

@@ -6,7 +6,7 @@ import {
   MAX_DECISIONS,
   type Decision,
   type CachedList,
-  type StoredList,
+  type SavedList,
 } from './cached-list.ts';
 import type { FreshnessPolicy } from './freshness.ts';
 import type { Overridable, GuardPolicy } from './guard/guard.ts';
@@ -51,7 +51,7 @@ export const createListKeeper = (options: ListKeeperOptions) => {
   /** Emits `change` when another list is taken, and when a load has ended. */
   const changes = new EventEmitter().setMaxListeners(Infinity);
 
-  const { canBeServed, checkLoaded, checkStored, refuses, remember, rememberingBoth } =
+  const { canBeServed, checkLoaded, checkSaved, refuses, remember, rememberingBoth } =
     createListCheck(options);
   const { maxShrink } = options.guard;
   const toCachedList = createListEncoding({ clock, maxShrink, compressors });
@@ -130,16 +130,16 @@ export const createListKeeper = (options: ListKeeperOptions) => {
      * @returns whether it was taken
      * @throws {LoadError} when it has too few entries
      */
-    takeStored: async (stored: StoredList, previous: CachedList | undefined): Promise<boolean> => {
-      checkStored(stored);
-      const { kind, version } = stored.place;
+    takeSaved: async (saved: SavedList, previous: CachedList | undefined): Promise<boolean> => {
+      checkSaved(saved);
+      const { kind, version } = saved.place;
       const place = { kind, version: withFormer(version, previous?.place.version ?? NO_VERSION) };
-      const encoded = { ...(await toCachedList(stored, previous)), place };
+      const encoded = { ...(await toCachedList(saved, previous)), place };
       const list = previous ? rememberingBoth(encoded, previous) : encoded;
       const replaced = cache.get();
       if (!take(list, previous)) return false;
       // Whoever has saved it in the shared store has loaded it; a snapshot is of earlier loads.
-      if (cache.state() === 'fresh' && !stored.isUnconfirmed) failures.clear();
+      if (cache.state() === 'fresh' && !saved.isUnconfirmed) failures.clear();
       onEvent({ type: 'list-restored', list, previous: replaced, state: cache.state() });
       return true;
     },

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { CachedList, StoredList } from '../banks/cached-list.ts';
+import type { CachedList, SavedList } from '../banks/cached-list.ts';
 import { CONTENT_CHARS } from '../banks/guard/memory.ts';
 import { readList, type ListContract, type ReadOptions } from '../banks/reading/list-reader.ts';
 import { wall } from '../clock.ts';
@@ -123,7 +123,7 @@ export const createEnvelope = (options: EnvelopeOptions) => {
      *   says which
      * @throws {SecretFileError} if there should be a signature, and no key is usable
      */
-    open: async (bytes: Buffer, moment: Moment): Promise<StoredList> => {
+    open: async (bytes: Buffer, moment: Moment): Promise<SavedList> => {
       if (bytes.length > maxBytes)
         throw new StoreError(`contains more than ${maxBytes} bytes; ignored`);
       const [headerLine, list, metadataLine] = split(await signing.verify('list', bytes));

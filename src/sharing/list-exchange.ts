@@ -1,4 +1,4 @@
-import { confirmDecisions, type CachedList, type StoredList } from '../banks/cached-list.ts';
+import { confirmDecisions, type CachedList, type SavedList } from '../banks/cached-list.ts';
 import type { ListKeeper } from '../banks/list-keeper.ts';
 import { LoadError } from '../banks/load-error.ts';
 import { chooseList, isAt, wasStored } from '../banks/order.ts';
@@ -50,8 +50,8 @@ export const createListExchange = (options: ListExchangeOptions) => {
 
   /** A list that cannot be used counts as none, and is a problem. */
   const readTheirs = async (
-    read: () => Promise<StoredList | undefined>,
-  ): Promise<{ readonly theirs?: StoredList | undefined; readonly problem?: string }> => {
+    read: () => Promise<SavedList | undefined>,
+  ): Promise<{ readonly theirs?: SavedList | undefined; readonly problem?: string }> => {
     try {
       return { theirs: await read() };
     } catch (error) {
@@ -61,9 +61,9 @@ export const createListExchange = (options: ListExchangeOptions) => {
   };
 
   /** The outcome has a problem where the list is refused here. */
-  const takeTheirs = async (theirs: StoredList, ours: CachedList | undefined): Promise<Outcome> => {
+  const takeTheirs = async (theirs: SavedList, ours: CachedList | undefined): Promise<Outcome> => {
     try {
-      return (await keeper.takeStored(theirs, ours)) ? DONE : AGAIN;
+      return (await keeper.takeSaved(theirs, ours)) ? DONE : AGAIN;
     } catch (error) {
       if (!(error instanceof LoadError)) throw error;
       // It may be right for other replicas: it is not replaced, and this replica keeps its own.
@@ -72,7 +72,7 @@ export const createListExchange = (options: ListExchangeOptions) => {
     }
   };
 
-  const writeOurs = async (ours: CachedList, theirs: StoredList | undefined): Promise<Outcome> => {
+  const writeOurs = async (ours: CachedList, theirs: SavedList | undefined): Promise<Outcome> => {
     const list = theirs ? keeper.rememberingBoth(ours, theirs) : ours;
     const version = await store.writeList(list, theirs?.place.version);
     if (!version) return AGAIN;
@@ -173,7 +173,7 @@ export const createListExchange = (options: ListExchangeOptions) => {
 };
 
 type ListStep =
-  | { readonly step: 'take'; readonly theirs: StoredList }
+  | { readonly step: 'take'; readonly theirs: SavedList }
   /** Over theirs, whether that can be read or not. */
   | { readonly step: 'write'; readonly ours: CachedList }
   /** Neither can be served: a load will bring another one. */
@@ -185,7 +185,7 @@ type ListStep =
  */
 const stepFor = (
   ours: CachedList | undefined,
-  theirs: StoredList | undefined,
+  theirs: SavedList | undefined,
   { canBeServed, refuses }: Pick<ListKeeper, 'canBeServed' | 'refuses'>,
 ): ListStep => {
   const servable = ours && canBeServed(ours) ? ours : undefined;

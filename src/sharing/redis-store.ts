@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { CachedList, StoredList } from '../banks/cached-list.ts';
+import type { CachedList, SavedList } from '../banks/cached-list.ts';
 import { isAt, nextVersion, type StoreVersion } from '../banks/order.ts';
 import { storeTime, type Clock, type MonotonicMs } from '../clock.ts';
 import type { Envelope } from './envelope.ts';
@@ -142,13 +142,13 @@ export const createRedisStore = (options: RedisStoreOptions) => {
      * @throws {StoreError | LoadError | SecretFileError} if it is damaged, or does not belong to
      *   the head
      */
-    readList: async (): Promise<StoredList | undefined> => {
+    readList: async (): Promise<SavedList | undefined> => {
       const { head, list } = await names();
       const { values, moment } = await read([head, list], envelope.maxBytes + 1);
       return openList(envelope, values, moment);
     },
     /** Undefined if there is none. @throws the same */
-    readOldFormatList: async (): Promise<StoredList | undefined> => {
+    readOldFormatList: async (): Promise<SavedList | undefined> => {
       const key = oldFormatKey(envelope.provenance);
       const { values, moment } = await read([key], envelope.maxBytes + 1);
       return values[0] && envelope.open(values[0], moment);
@@ -213,7 +213,7 @@ const openList = async (
   envelope: Envelope,
   [head, bytes]: readonly (Buffer | undefined)[],
   moment: StoreMoment,
-): Promise<StoredList | undefined> => {
+): Promise<SavedList | undefined> => {
   if (!head || !bytes) return undefined;
   const list = await envelope.open(bytes, moment);
   const version = readHead(head.subarray(0, COMPARED_BYTES));

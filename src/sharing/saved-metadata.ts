@@ -3,7 +3,7 @@ import {
   type Decision,
   type CachedList,
   type ListMetadata,
-  type StoredList,
+  type SavedList,
 } from '../banks/cached-list.ts';
 import { OVERRIDABLE } from '../banks/guard/guard.ts';
 import { CONTENT_CHARS, MAX_EARLIER_LISTS, type EarlierList } from '../banks/guard/memory.ts';
@@ -80,7 +80,7 @@ export const writeMetadata = (saved: CachedList, { storeMs, nowMs }: Moment): st
 const MILLION = 1_000_000;
 const toMillionths = (rate: number): number => Math.floor(rate * MILLION);
 
-type Metadata = Omit<ListMetadata, 'changedAtMs'> & Pick<StoredList, 'rejected' | 'hasNextPage'>;
+type Metadata = Omit<ListMetadata, 'changedAtMs'> & Pick<SavedList, 'rejected' | 'hasNextPage'>;
 
 /** What is in the first two lines. */
 export interface ShortMetadata {

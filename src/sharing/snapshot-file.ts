@@ -1,4 +1,4 @@
-import type { CachedList, StoredList } from '../banks/cached-list.ts';
+import type { CachedList, SavedList } from '../banks/cached-list.ts';
 import type { Clock } from '../clock.ts';
 import { inspectSnapshot } from '../config/snapshot-path.ts';
 import { codeOf } from '../error-code.ts';
@@ -31,7 +31,7 @@ interface SnapshotOptions {
   readonly path: string;
   readonly envelope: Envelope;
   /** Takes a restored list as the cached one; rejects if it is refused. */
-  readonly take: (stored: StoredList) => Promise<void>;
+  readonly take: (saved: SavedList) => Promise<void>;
   readonly clock: Clock;
   readonly report: StoreReport;
   /** The real ones unless given. */
@@ -91,25 +91,25 @@ export const createSnapshotFile = (options: SnapshotOptions) => {
   };
 
   /** The saved list, whatever its age, taken as the cached one; undefined if there is none. */
-  const restore = async (): Promise<StoredList | undefined> => {
-    const stored = await read();
-    if (stored) await takeOrReport(stored);
-    return stored;
+  const restore = async (): Promise<SavedList | undefined> => {
+    const saved = await read();
+    if (saved) await takeOrReport(saved);
+    return saved;
   };
 
-  const takeOrReport = (stored: StoredList): Promise<void> =>
-    take(stored).catch((error: unknown) => report.everyTime(describeStoreFailure(error)));
+  const takeOrReport = (saved: SavedList): Promise<void> =>
+    take(saved).catch((error: unknown) => report.everyTime(describeStoreFailure(error)));
 
-  const read = async (): Promise<StoredList | undefined> => {
+  const read = async (): Promise<SavedList | undefined> => {
     try {
       const bytes = await files.read(path, envelope.maxBytes).catch((error: unknown) => {
         if (codeOf(error) === 'ENOENT') return undefined;
         throw new StoreError(`cannot be read (${describeReadError(error)}); ignored`);
       });
       if (bytes && bytes.length > 0) {
-        const stored = await envelope.open(bytes, now());
+        const saved = await envelope.open(bytes, now());
         restored = bytes;
-        return { ...stored, isUnconfirmed: true };
+        return { ...saved, isUnconfirmed: true };
       }
       report.empty();
     } catch (error) {
@@ -134,11 +134,11 @@ export const createSnapshotFile = (options: SnapshotOptions) => {
     });
 
   const restoreAgain = async (list: CachedList): Promise<void> => {
-    const stored = await read();
+    const saved = await read();
     // Another list may have been saved meanwhile.
     if (isStopped || writing) return;
     watchClock(list, now());
-    if (stored?.id === list.id && !stored.isAgeUnknown) await takeOrReport(stored);
+    if (saved?.id === list.id && !saved.isAgeUnknown) await takeOrReport(saved);
   };
 
   const writeAll = async (): Promise<void> => {

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import type { Decision, StoredList } from '../../src/banks/cached-list.ts';
+import type { Decision, SavedList } from '../../src/banks/cached-list.ts';
 import { NO_PLACE } from '../../src/banks/order.ts';
 import { createListKeeper } from '../../src/banks/list-keeper.ts';
 import type { Clock } from '../../src/clock.ts';
@@ -14,7 +14,7 @@ const storedList = async (
   count: number,
   clock: Clock,
   decisions: readonly Decision[] = [],
-): Promise<StoredList> => ({
+): Promise<SavedList> => ({
   ...(await readBanks(makeBanks(count))),
   id: `list of ${count}`,
   place: NO_PLACE,
@@ -47,7 +47,7 @@ test('a list that is encoded for long replaces none that has come meanwhile', as
     },
   });
   const restore = async (count: number): Promise<boolean> =>
-    keeper.takeStored(await storedList(count, clock), undefined);
+    keeper.takeSaved(await storedList(count, clock), undefined);
   const slow = restore(1);
   await eventually(() => pending.length === 1);
   const quick = restore(2);
