@@ -6,7 +6,7 @@ import type { Freshness } from './freshness.ts';
 import type { Overridable } from './guard/guard.ts';
 import type { ListKeeper } from './list-keeper.ts';
 import { LoadError, STOPPING } from './load-error.ts';
-import type { LoadFailures } from './loading/failures.ts';
+import type { LoadFailures } from './failures.ts';
 import type { createRenewal } from './loading/renewal.ts';
 import { wasStored } from './order.ts';
 

@@ -13,7 +13,7 @@ import { labelProblem } from '../provider/banks-response.ts';
 import { UNUSABLE_GRANT } from '../provider/grant.ts';
 import { banksUrl } from '../provider/provider.ts';
 import { stepsSeen, type Contact, type Observation } from './observe.ts';
-import { ms, percentFilled, type Step } from './report.ts';
+import { inWholeMs, percentFilled, type Step } from './report.ts';
 import type { MissingField } from './suggestions.ts';
 import { findLists, signOfPages, type Survey } from './survey.ts';
 import { LOAD_SYMPTOMS, type LoadSymptom, type LoadWords } from './load-symptoms.ts';
@@ -112,9 +112,9 @@ const wordsFor = ({ url, variable, contact }: Endpoint, evidence: Evidence): Loa
     hostname: url.hostname,
     host: `${url.hostname}:${url.port || (url.protocol === 'https:' ? '443' : '80')}`,
     banksUrl: banksUrl(url).href,
-    headAfter: ms(contact?.head?.afterMs ?? 0),
+    headAfter: inWholeMs(contact?.head?.afterMs ?? 0),
     environment,
-    timeout: ms(timeoutMs),
+    timeout: inWholeMs(timeoutMs),
     tokenVariable: observation.tokenVariable,
     members: members.filter(Boolean).join('; '),
     listPath: config.banks.listPath ?? '',

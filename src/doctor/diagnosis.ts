@@ -6,7 +6,7 @@ import { isJsonObject } from '../json.ts';
 import { advise, entryHints, type Evidence } from './advice.ts';
 import { stepsSeen, type Observation } from './observe.ts';
 import { namesNextPage } from '../provider/banks-response.ts';
-import { ms, renderFields, renderStep, size, type Step } from './report.ts';
+import { formatBytes, inWholeMs, renderFields, renderStep, type Step } from './report.ts';
 import { findMissing, suggestLines } from './suggestions.ts';
 import { findLists, signOfPages, surveyEntries } from './survey.ts';
 import type { TokenTrials } from './token-trials.ts';
@@ -100,7 +100,7 @@ const locateList = (json: unknown, listPath: string | undefined) => {
 const describeOutcome = (outcome: Observation['outcome'], failed: readonly string[]): string[] => {
   if (outcome instanceof LoadError) return ['This configuration cannot serve a list.'];
   const { count, representations } = outcome.list;
-  const sizes = `${size(representations.identity.body.length)} plain and ${size(representations.br.body.length)} in Brotli`;
+  const sizes = `${formatBytes(representations.identity.body.length)} plain and ${formatBytes(representations.br.body.length)} in Brotli`;
   const works = `This configuration can serve a list: ${count} banks, ${sizes}.`;
   return failed.length === 0 ? [works] : [works, `But not all of it works: ${failed.join(', ')}.`];
 };
@@ -127,7 +127,7 @@ const toStep = (name: string, [message, next]: Description): Step =>
 
 const describeConfiguration = ({ provider, banks }: Config): Description => {
   const fields = banks.fields ? `${banks.fields.length} fields` : 'every field';
-  const limits = `at most ${provider.timeoutMs} ms and ${size(provider.maxBodyBytes)}`;
+  const limits = `at most ${provider.timeoutMs} ms and ${formatBytes(provider.maxBodyBytes)}`;
   return [`${provider.environment}, ${provider.baseUrl.href}, ${limits}; publishes ${fields}`];
 };
 
@@ -154,7 +154,7 @@ const DESCRIBE: Readonly<Record<LoadStep, (evidence: Evidence) => Description>> 
     const { token: source } = config.provider;
     if (source.kind === 'client-credentials')
       return [
-        `granted by the token endpoint after ${ms(contacts['the token endpoint']?.head?.afterMs ?? 0)}`,
+        `granted by the token endpoint after ${inWholeMs(contacts['the token endpoint']?.head?.afterMs ?? 0)}`,
       ];
     const isFixed = 'reveal' in source.token;
     return [
@@ -168,7 +168,7 @@ const DESCRIBE: Readonly<Record<LoadStep, (evidence: Evidence) => Description>> 
     if (!connection) return ['something listens there'];
     const through = connection.isThroughProxy ? 'the provider through the proxy at ' : '';
     return [
-      `connected to ${through}${connection.address ?? 'the provider'} after ${ms(connection.afterMs)}`,
+      `connected to ${through}${connection.address ?? 'the provider'} after ${inWholeMs(connection.afterMs)}`,
     ];
   },
   TLS: ({ observation: { contacts } }) => {
@@ -180,10 +180,10 @@ const DESCRIBE: Readonly<Record<LoadStep, (evidence: Evidence) => Description>> 
   },
   status: ({ observation: { contacts } }) => {
     const { status = 200, afterMs = 0 } = contacts['the provider']?.head ?? {};
-    return [`${status} after ${ms(afterMs)}`];
+    return [`${status} after ${inWholeMs(afterMs)}`];
   },
   content: ({ config, observation: { response, endedAfterMs } }) => {
-    const message = `JSON, ${size(response?.body.length ?? 0)}, complete after ${ms(endedAfterMs)}`;
+    const message = `JSON, ${formatBytes(response?.body.length ?? 0)}, complete after ${inWholeMs(endedAfterMs)}`;
     if (endedAfterMs <= config.provider.timeoutMs / 2) return [message];
     return [
       `${message}: more than half of PROVIDER_TIMEOUT`,

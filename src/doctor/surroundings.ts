@@ -15,7 +15,7 @@ import { CONNECT_MS, OPERATION_MS, replyCodeOf } from '../sharing/redis-connecti
 import { temporaryBeside } from '../sharing/replace-file.ts';
 import { tryPorts } from './ports.ts';
 import { findAddressFault } from './redis-trials.ts';
-import { ms, type Step } from './report.ts';
+import { inWholeMs, type Step } from './report.ts';
 import { REDIS_SYMPTOMS, SNAPSHOT_SYMPTOMS, type RedisSymptom } from './surroundings-symptoms.ts';
 import { findSymptom, toAdvice, type Symptoms } from './symptoms.ts';
 
@@ -100,7 +100,7 @@ const tryRedis = async (source: SecretSource, addSecret: Redaction['addSecret'])
   return {
     name: 'redis',
     result: 'ok',
-    message: `${message} ${ms(performance.now() - startedAtMs)}`,
+    message: `${message} ${inWholeMs(performance.now() - startedAtMs)}`,
   };
 };
 

@@ -55,7 +55,7 @@ export const createRedisFleet = ({ store, lease, keeper, report }: RedisFleetOpt
       if (!isStopping) await exchangeInRounds().catch(store.failed);
     }));
 
-  const giveUpLease = async (): Promise<void> => {
+  const releaseLease = async (): Promise<void> => {
     // Another replica may have written a failure into it.
     if (store.lease()?.isOwn) await synchronize();
     await lease.release();
@@ -84,7 +84,7 @@ export const createRedisFleet = ({ store, lease, keeper, report }: RedisFleetOpt
       }
       return { isDone: false };
     },
-    giveUpLease,
+    releaseLease,
   };
   return {
     ...fleet,
@@ -93,7 +93,7 @@ export const createRedisFleet = ({ store, lease, keeper, report }: RedisFleetOpt
     renewConnection: store.renewConnection,
     /** Ends the lease, if this replica has it for a load, and closes the connection. */
     stop: async (): Promise<void> => {
-      await giveUpLease();
+      await releaseLease();
       isStopping = true;
       await exclusively(() => Promise.resolve());
       await store.close();

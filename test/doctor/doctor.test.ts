@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { Behaviour, TokenBehaviour } from '../../emulator/behaviours.ts';
 import type { Emulator } from '../../emulator/emulator.ts';
 import type { EnvironmentVariables } from '../../src/config/reader.ts';
-import { size } from '../../src/doctor/report.ts';
+import { formatBytes } from '../../src/doctor/report.ts';
 import { findLists, signOfPages } from '../../src/doctor/survey.ts';
 import { createAuthority } from '../helpers/authority.ts';
 import { makeBanks } from '../helpers/banks.ts';
@@ -560,5 +560,5 @@ test.each([
   [1_048_575, '1024.0 kB'],
   [1_572_864, '1.5 MB'],
 ])('%d bytes are shown as %s', (bytes, shown) => {
-  expect(size(bytes)).toBe(shown);
+  expect(formatBytes(bytes)).toBe(shown);
 });

@@ -17,16 +17,16 @@ export const createFailureSharing = (options: RenewalOptions, nextLoad: NextLoad
    * The newest failure that counts for all replicas, of this one or of another one. Undefined once
    * a success has followed it.
    */
-  let newest: KnownFailure | undefined;
+  let newestFailure: KnownFailure | undefined;
 
   /**
    * Writes the newest failure, with the time of the next attempt, unless a success has followed it.
    */
   const write = async (wait: Pick<NewFailure, 'retryAfter' | 'isNew'>): Promise<void> => {
     const { failing } = failures.current();
-    if (!failing) newest = undefined;
-    if (!failing || !newest) return;
-    const written = newest;
+    if (!failing) newestFailure = undefined;
+    if (!failing || !newestFailure) return;
+    const written = newestFailure;
     const shared: NewFailure = {
       id: written.id,
       kind: written.kind,
@@ -36,7 +36,7 @@ export const createFailureSharing = (options: RenewalOptions, nextLoad: NextLoad
     };
     const dueInMs = Math.max(0, nextLoad.dueInMs() - fleet.handoverMs);
     const { isDone, replaced } = await fleet.shareFailure(shared, dueInMs);
-    if (newest === written) newest = { ...written, mustBeWritten: !isDone };
+    if (newestFailure === written) newestFailure = { ...written, mustBeWritten: !isDone };
     if (replaced) retryAfter.addShared(replaced, fleet.handoverMs);
   };
 
@@ -46,8 +46,8 @@ export const createFailureSharing = (options: RenewalOptions, nextLoad: NextLoad
      * one of this replica with a `Retry-After` is still to be written.
      */
     noteAdopted: ({ id, kind }: SharedFailure): void => {
-      if (newest?.mustBeWritten && retryAfter.leftMs() > 0) return;
-      newest = { id, kind, mustBeWritten: false };
+      if (newestFailure?.mustBeWritten && retryAfter.leftMs() > 0) return;
+      newestFailure = { id, kind, mustBeWritten: false };
     },
     /**
      * Writes the failure of a load of this replica for the others. One that says nothing of the
@@ -55,15 +55,15 @@ export const createFailureSharing = (options: RenewalOptions, nextLoad: NextLoad
      */
     share: async (failure: LoadError): Promise<void> => {
       if (failure.isLocal) {
-        newest = undefined;
-        await fleet.giveUpLease();
+        newestFailure = undefined;
+        await fleet.releaseLease();
         return;
       }
       // Where only the lists of other replicas came first, no load has failed.
       if (failure !== failures.current().failure) return;
       const id = randomUUID();
       failures.noteSeen(id);
-      newest = { id, kind: failure.kind, mustBeWritten: true };
+      newestFailure = { id, kind: failure.kind, mustBeWritten: true };
       const received = waitFor(failure.retryAfterMs, clock.monotonicMs(), ttlMs);
       await write({ retryAfter: received, isNew: true });
     },
@@ -75,7 +75,8 @@ export const createFailureSharing = (options: RenewalOptions, nextLoad: NextLoad
      */
     shareAgain: async (): Promise<boolean> => {
       const isLost = fleet.lease() === undefined;
-      if (!newest || !(newest.mustBeWritten || isLost) || nextLoad.dueInMs() === 0) return false;
+      if (!newestFailure || !(newestFailure.mustBeWritten || isLost) || nextLoad.dueInMs() === 0)
+        return false;
       await write({ retryAfter: retryAfter.current(), isNew: false });
       return true;
     },

@@ -35,7 +35,7 @@ export interface Fleet {
    */
   shareFailure(failure: NewFailure, dueInMs: number): Promise<FailureWrite>;
   /** Gives the lease back, if this replica has it for a load. */
-  giveUpLease(): Promise<void>;
+  releaseLease(): Promise<void>;
 }
 
 /** What became of a list that was loaded here. */
@@ -118,5 +118,5 @@ export const createSoleReplica = ({ take }: ListKeeper): Fleet => ({
         : { kind: 'overtaken' },
     ),
   shareFailure: () => Promise.resolve({ isDone: true }),
-  giveUpLease: () => Promise.resolve(),
+  releaseLease: () => Promise.resolve(),
 });

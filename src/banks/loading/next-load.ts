@@ -1,7 +1,7 @@
 import { monotonic, type MonotonicMs } from '../../clock.ts';
 import { isOverridable } from '../guard/guard.ts';
 import type { LoadErrorKind } from '../load-error.ts';
-import type { FailingLoads } from './failures.ts';
+import type { FailingLoads } from '../failures.ts';
 import type { RenewalOptions } from './renewal-options.ts';
 import { renewalDelayMs, retryDelayMs } from './schedule.ts';
 

@@ -22,7 +22,7 @@ export const createOtherReplicas = (
   const { loadTimeoutMs, keeper, fleet, retryAfter, clock, random, onEvent } = options;
   const { cache, failures } = keeper;
   /** The newest lease of another replica. */
-  let newest: { readonly id: string; readonly firstSeenAtMs: MonotonicMs } | undefined;
+  let newestLease: { readonly id: string; readonly firstSeenAtMs: MonotonicMs } | undefined;
 
   /** A list has come since, or another one than the failed load was to replace is fresh. */
   const isOutdated = ({ attempts, listId }: SharedFailure): boolean =>
@@ -67,7 +67,8 @@ export const createOtherReplicas = (
       const lease = fleet.lease();
       if (!lease) return;
       const { id, isOwn, failure } = lease;
-      if (!isOwn && newest?.id !== id) newest = { id, firstSeenAtMs: clock.monotonicMs() };
+      if (!isOwn && newestLease?.id !== id)
+        newestLease = { id, firstSeenAtMs: clock.monotonicMs() };
       if (!failure || failures.hasSeen(failure.id)) return;
       failures.noteSeen(failure.id);
       // So that the replicas do not make their next attempts at the same time.
@@ -84,8 +85,11 @@ export const createOtherReplicas = (
      */
     waitForOthersMs: (): number => {
       const lease = fleet.lease();
-      if (!lease?.isLoading || lease.id !== newest?.id) return 0;
-      const untilMs = Math.min(lease.heldUntilMs, newest.firstSeenAtMs + longestWaitForMs(lease));
+      if (!lease?.isLoading || lease.id !== newestLease?.id) return 0;
+      const untilMs = Math.min(
+        lease.heldUntilMs,
+        newestLease.firstSeenAtMs + longestWaitForMs(lease),
+      );
       return Math.max(0, untilMs - clock.monotonicMs());
     },
   };

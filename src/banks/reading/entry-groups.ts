@@ -48,7 +48,7 @@ export function* entryGroups(json: Buffer, path?: string): Generator<readonly un
   let groupStart = open + 1;
   let entryStart = groupStart;
   let entries = 0;
-  const take = (end: number): readonly unknown[] => {
+  const endGroup = (end: number): readonly unknown[] => {
     const group = parseGroup(json.toString('utf8', groupStart, end));
     // `[]` is valid JSON, but here an entry is missing: between two commas, or after the last one.
     if (group.length !== entries) throw notJson();
@@ -71,7 +71,7 @@ export function* entryGroups(json: Buffer, path?: string): Generator<readonly un
       throw new LoadError('too_large', `an entry has more than ${MAX_ENTRY_BYTES} bytes`);
     if (byte === COMMA && depth === 1) {
       endEntry(index);
-      if (index - groupStart >= GROUP_BYTES) yield take(index);
+      if (index - groupStart >= GROUP_BYTES) yield endGroup(index);
     } else if (byte === OPEN_BRACKET || byte === OPEN_BRACE) {
       depth += 1;
       if (depth > MAX_DEPTH)
@@ -84,7 +84,7 @@ export function* entryGroups(json: Buffer, path?: string): Generator<readonly un
       else if (afterSpace(json, index + 1) < json.length) break;
       if (afterSpace(json, open + 1) === index) return;
       endEntry(index);
-      yield take(index);
+      yield endGroup(index);
       return;
     }
   }

@@ -1,5 +1,5 @@
-import { monotonic, type Clock, type MonotonicMs, type WallMs } from '../../clock.ts';
-import type { LoadError } from '../load-error.ts';
+import { monotonic, type Clock, type MonotonicMs, type WallMs } from '../clock.ts';
+import type { LoadError } from './load-error.ts';
 
 /** The loads that failed since the last success. */
 export interface LoadFailures {
