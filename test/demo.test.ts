@@ -33,7 +33,8 @@ const startDemo = (env: EnvironmentVariables = {}) => {
       const lines = output().split('\n');
       const command =
         lines.find((line) => line.startsWith('    ') && line.includes(text)) ?? 'false';
-      return (await promisify(execFile)('bash', ['-c', command])).stdout;
+      // Its input is a socket, so it would read ~/.bashrc, as a remote shell does.
+      return (await promisify(execFile)('bash', ['--norc', '-c', command])).stdout;
     },
   };
 };

@@ -103,7 +103,8 @@ describe('the commands that need a running service', () => {
       .replaceAll('localhost:3001', managementUrl)
       .replaceAll('localhost:4001', emulator.controlUrl);
     // Without `pipefail`, as in a person's shell: `head` ends before curl has written everything.
-    const { stdout } = await promisify(execFile)('bash', ['-c', here]);
+    // Its input is a socket, so it would read ~/.bashrc, as a remote shell does.
+    const { stdout } = await promisify(execFile)('bash', ['--norc', '-c', here]);
     return stdout;
   };
 

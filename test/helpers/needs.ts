@@ -1,5 +1,5 @@
-import { spawnSync } from 'node:child_process';
 import { describe, expect } from '@jest/globals';
+import { findProgram } from './find-program.ts';
 
 // Programs that tests run. If one is not installed, its tests are skipped with a message; with
 // CI=true that is a failure, so that nothing is skipped unnoticed.
@@ -12,7 +12,7 @@ export const needProgram = (
   readonly program: string;
   readonly describeWithIt: typeof describe | typeof describe.skip;
 } => {
-  const installed = names.find((name) => spawnSync(name, ['--version']).error === undefined);
+  const installed = findProgram(names);
   if (installed) return { program: installed, describeWithIt: describe };
   const problem = `${names.join(' or ')} is not installed. ${howToGetIt}`;
   // CI is not configuration of the service: it says that no test may be skipped.
