@@ -120,12 +120,14 @@ export const LIST_CHANGES = {
   reversed: ({ isReversed }) => ({ isReversed: !isReversed }),
   'one without a name': ({ nameless }) => ({ nameless: nameless + 1 }),
   'half of it gone': ({ size }) => ({ size: Math.ceil(size / 2) }),
+  'a fifth more': ({ size }) => ({ size: Math.min(60, Math.ceil((size * 6) / 5)) }),
   'a third more': ({ size }) => ({ size: Math.min(60, Math.ceil((size * 4) / 3)) }),
   'as many as can be': () => ({ size: 60 }),
   'twice as many': ({ size }) => ({ size: Math.min(60, 2 * size) }),
   'three without a name': ({ nameless }) => ({ nameless: nameless + 3 }),
   'none has a name': ({ size }) => ({ nameless: size }),
   'half without a name': ({ size }) => ({ nameless: Math.ceil(size / 2) }),
+  'one code is a number': ({ numeric }) => ({ numeric: numeric + 1 }),
   'three codes are numbers': ({ numeric }) => ({ numeric: numeric + 3 }),
   'all codes are numbers': ({ size }) => ({ numeric: size }),
 } satisfies Record<string, (shape: Shape) => Partial<Shape>>;
@@ -147,6 +149,8 @@ export const createProviderWorld = (world: World, history: History, isInside: bo
 
   /** By BANK_FIELDS and what is published. */
   const published = new Map<string, BankList>();
+  /** By the bytes of a replica, which are looked up again and again. */
+  const found = new WeakMap<Buffer, BankList>();
   /** From here on a replica may have the list. */
   const record = (call: Call, sent: Shape, entries: ReturnType<typeof toEntries>): void => {
     call.deliveredAtMs = world.nowMs();
@@ -253,8 +257,11 @@ export const createProviderWorld = (world: World, history: History, isInside: bo
       },
     }),
     /** The list that is published so; undefined: the provider has never sent it. */
-    find: (fields: Fields, json: Buffer): BankList | undefined =>
-      published.get(`${fields} ${json.toString()}`),
+    find: (fields: Fields, json: Buffer): BankList | undefined => {
+      const list = found.get(json) ?? published.get(`${fields} ${json.toString()}`);
+      if (list) found.set(json, list);
+      return list;
+    },
     behave: (who: number | 'all', name: BehaviourName, retryAfterS?: number): void => {
       if (name === 'healthy') behaviours.delete(who);
       else behaviours.set(who, { name, retryAfterS });

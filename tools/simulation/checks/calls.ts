@@ -76,6 +76,9 @@ export const nobodyWaitsForAllOfALoad: Check = function* (timeline) {
 
 /** Of CACHE_TTL: the latest moment of a renewal. */
 const LATEST = 0.998;
+/** What it takes to find that a renewal is due, and to claim it in Redis. */
+const CLAIMED_MS = 0.7 * SECOND;
+const NOTICED_MS = 50;
 
 /**
  * The age of a list decides when it is renewed, not when this process got it. Whoever has called
@@ -101,7 +104,8 @@ export const aListIsRenewedAheadOfItsExpiry: Check = function* (timeline) {
             dueMs + 3 * SECOND,
           )
         : timeline.troubled(['sleep', 'clock'], process.index, dueMs - MINUTE, dueMs + 3 * SECOND);
-      const limitMs = dueMs + (isShaken ? MINUTE + SETTLED_MS : 3 * SECOND);
+      const calmMs = timeline.hasRedis ? CLAIMED_MS : NOTICED_MS;
+      const limitMs = dueMs + (isShaken ? MINUTE + SETTLED_MS : calmMs);
       if (untilMs < limitMs || limitMs > timeline.endedAtMs) continue;
       if (!timeline.ranThrough(process, Math.max(fromMs, process.readyAtMs), limitMs)) continue;
       const isCalled = timeline.calls.some(
@@ -315,14 +319,20 @@ const PACE = [
 export const aFleetBacksOffAsOneClient: Check = function* (timeline) {
   for (const calls of fleets(timeline)) {
     let failed: Call[] = [];
+    let callers = new Set<Process>();
     const isOneClient = (from: Call, to: Call): boolean =>
-      failed.every(({ process }) => process === to.process) ||
-      [...new Set(failed.map(({ process }) => process))].every((process) =>
+      callers.size === 1 ||
+      [...callers].every((process) =>
         timeline.isConnected(process, from.askedAtMs - SETTLED_MS, to.askedAtMs),
       );
     for (const call of calls.filter(({ isForced }) => !isForced)) {
-      if (call.list && !isRefused(timeline, call)) failed = [];
-      else failed.push(call);
+      if (call.list && !isRefused(timeline, call)) {
+        failed = [];
+        callers = new Set();
+        continue;
+      }
+      failed.push(call);
+      callers.add(call.process);
       for (const { attempts, longestRetries } of PACE) {
         // The first waits are short.
         const from = failed.length > attempts + 6 ? failed.at(-attempts - 1) : undefined;

@@ -3,6 +3,7 @@ import { moment } from '../plan.ts';
 import * as calls from './calls.ts';
 import * as fleet from './fleet.ts';
 import * as freshness from './freshness.ts';
+import * as guard from './guard.ts';
 import * as served from './served.ts';
 import * as operators from './operators.ts';
 import { createTimeline, type Check } from './timeline.ts';
@@ -13,10 +14,13 @@ const CHECKS: Readonly<Record<string, Check>> = {
     served.isServedUntilItIsTooOld,
   'A list older than CACHE_TTL + CACHE_MAX_STALE is never served': served.nothingTooOldIsServed,
   'The age that users read is true, whatever clocks do': served.agesAreTrue,
+  'An entity tag is strong, and names the bytes of one list in one coding':
+    served.anEntityTagNamesItsBytes,
   'The last decision, then the last question, decides which list is served':
     served.neverBackToWhatWasBefore,
   'A list that shrank or drifted replaces nothing unless an operator accepts it':
     served.theGuardHolds,
+  'A list is compared with those of the window, unless it was one of them': guard.theGuardRemembers,
   'A first list in which no entry has a field is refused': served.aFirstListHasAllFields,
   'A snapshot from the future is renewed at once': served.aSnapshotFromTheFutureIsRenewed,
   'The snapshot file has the list that is served': served.theSnapshotHasTheList,
@@ -55,6 +59,8 @@ const CHECKS: Readonly<Record<string, Check>> = {
   'A list is written only over the one that its writer knew':
     fleet.noListIsWrittenOverOneThatItsWriterDidNotKnow,
   'A list of a snapshot gives way to the one in Redis': fleet.aSnapshotGivesWay,
+  'A list of a snapshot gives way to one in Redis that it does not certainly follow':
+    fleet.aSnapshotThatFollowsNothingGivesWay,
   'A refresh is answered': fleet.aRefreshIsAnswered,
   'A refresh takes the time of one load': fleet.aRefreshTakesTheTimeOfOneLoad,
   'The state of the list is that of its age': operators.theStateIsThatOfTheAge,

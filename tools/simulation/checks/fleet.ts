@@ -107,6 +107,41 @@ export const aSnapshotGivesWay: Check = function* (timeline) {
   }
 };
 
+/** What cuts a replica off from Redis, in both directions. */
+const CUTS = ['refuses connections', 'answers nothing'];
+
+/**
+ * Also where it is the younger one: a list that was loaded while its replica could not know of the
+ * one in Redis does not follow that one.
+ */
+export const aSnapshotThatFollowsNothingGivesWay: Check = function* (timeline) {
+  if (!timeline.everyAnswerDiffers) return;
+  for (const { atMs, call, writer } of timeline.writes) {
+    const { list, process: loader } = call;
+    const { fields } = writer;
+    if (!list || call.askedAtMs >= writer.startedAtMs || loader.index !== writer.index) continue;
+    const before = timeline.writes.findLast(
+      (write) => write.atMs < atMs && write.call.process.fields === fields,
+    );
+    if (!before || before.call === call || before.writer.index === writer.index) continue;
+    // Nothing has happened to Redis since, and the loader was cut off from then on to its end.
+    const isKept = !timeline.troubles.some(
+      ({ kind, fromMs }) =>
+        STORE.some((store) => store === kind) && fromMs >= before.atMs && fromMs <= atMs,
+    );
+    const isCutOff = timeline.troubles.some(
+      ({ what = '', who, fromMs, untilMs }) =>
+        CUTS.includes(what) &&
+        who === writer.index &&
+        fromMs < before.atMs - SECOND &&
+        untilMs >= loader.killedAtMs,
+    );
+    const isOver = lastAskedMs(before.call.list ?? list, atMs) + lifeMs(writer) < atMs + SECOND;
+    if (isKept && isCutOff && !isOver && timeline.isAgeKnown(writer, list, atMs))
+      yield [atMs, writer, `writes ${nameOf(list)} over ${nameOf(before.call.list)}`];
+  }
+};
+
 export const okMeansThatItIsShared: Check = function* (timeline) {
   for (const { process, atMs, endedAtMs, answer } of timeline.refreshes) {
     if (endedAtMs === undefined) continue;

@@ -200,7 +200,8 @@ export const allTellTheSame: Check = function* (timeline) {
             cached?.hasNextPage,
             isServed && cached?.decisions[0]?.requestId,
             failure?.kind,
-            failing?.attempts,
+            // Where a store was troubled, each has counted by itself.
+            !timeline.troubled(STORE, 'all', 0, atMs) && failing?.attempts,
           ].join(),
         );
         if (some !== others) yield [atMs, process, `tells ${some}, and ${other.name} ${others}`];
@@ -310,8 +311,9 @@ export const anAnswerIsDescribed: Check = function* (timeline) {
 /** Also by those who have the list from Redis or from a snapshot. */
 export const aStoredListIsDescribed: Check = function* ({ readings, calls, everyAnswerDiffers }) {
   if (!everyAnswerDiffers) return;
+  const callsBy = new Map(calls.map((call) => [call.list, call]));
   for (const { process, atMs, list, status } of readings) {
-    const call = list && calls.find((each) => each.list === list);
+    const call = list && callsBy.get(list);
     if (!call || !status.cached) continue;
     const { rejected, hasNextPage } = status.cached;
     const counts = Object.entries(rejected).filter(([, count]) => count > 0);
@@ -377,7 +379,11 @@ export const aLoadIsTold: Check = function* (timeline) {
   for (const { process, atMs, status } of timeline.readings) {
     if (process.endedAtMs <= atMs) continue;
     if (timeline.troubled(['sleep'], process.index, atMs - 2 * SETTLED_MS, atMs)) continue;
-    const calls = timeline.callsOf(process).filter(({ askedAtMs }) => askedAtMs <= atMs);
+    // No earlier one can matter any more.
+    const sinceMs = atMs - SETTLED_MS - process.timeoutMs;
+    const calls = timeline
+      .callsOf(process)
+      .filter(({ askedAtMs }) => askedAtMs <= atMs && askedAtMs >= sinceMs);
     const isLoading = calls.some((call) => call.askedAtMs < atMs && endOf(timeline, call) > atMs);
     // The list of an answer is compressed, and written to Redis.
     const mayLoad = calls.some((call) => endOf(timeline, call) >= atMs - SETTLED_MS);
@@ -393,11 +399,11 @@ export const theStoreIsTold: Check = function* (timeline) {
     const list = timeline.listAt(process, readyAtMs);
     const isConfigured =
       told === undefined || (told === 'CACHE_REDIS_URL' ? timeline.hasRedis : timeline.hasSnapshot);
-    const wasHere = timeline.servings.some(
-      (serving) =>
-        serving.list === list &&
-        serving.process.index === index &&
-        serving.process.startedAtMs < startedAtMs,
+    const isEarlier = (other: Process): boolean =>
+      other.index === index && other.startedAtMs < startedAtMs;
+    // One that is stopping serves nothing, and still saves what it has taken.
+    const wasHere = timeline.reports.some(
+      (report) => report.list === list && isEarlier(report.process),
     );
     const isOfOthers = timeline.everyAnswerDiffers && list !== undefined && !wasHere;
     if (!isConfigured || (list && !told) || (isOfOthers && told !== 'CACHE_REDIS_URL'))
@@ -554,15 +560,27 @@ export const anAcceptanceIsLogged: Check = function* (timeline) {
   }
 };
 
-const entriesOf = (list: BankList): string[] =>
-  JSON.parse(list.json).map((each: unknown) => JSON.stringify(each));
+/** None is there twice. */
+const entriesOf = (list: BankList): Set<string> =>
+  new Set(JSON.parse(list.json).map((each: unknown) => JSON.stringify(each)));
 
-const changesBetween = (previous: BankList, list: BankList) => {
+type Changes = ReturnType<typeof compare>;
+/** Many checks ask for them. */
+const known = new WeakMap<BankList, WeakMap<BankList, Changes>>();
+const changesBetween = (previous: BankList, list: BankList): Changes => {
+  const others = known.get(previous) ?? new WeakMap<BankList, Changes>();
+  known.set(previous, others);
+  const changes = others.get(list) ?? compare(previous, list);
+  others.set(list, changes);
+  return changes;
+};
+
+const compare = (previous: BankList, list: BankList) => {
   const [before, after] = [entriesOf(previous), entriesOf(list)];
-  const added = after.filter((entry) => !before.includes(entry)).length;
-  const removed = before.filter((entry) => !after.includes(entry)).length;
-  const isLarge = Math.max(removed, after.length - before.length) * 5 > before.length;
-  return { added, removed, isLarge, isAny: previous.json !== list.json, count: after.length };
+  const added = [...after].filter((entry) => !before.has(entry)).length;
+  const removed = [...before].filter((entry) => !after.has(entry)).length;
+  const isLarge = Math.max(removed, after.size - before.size) * 5 > before.size;
+  return { added, removed, isLarge, isAny: previous.json !== list.json, count: after.size };
 };
 
 export const changesAreLogged: Check = function* (timeline) {

@@ -81,6 +81,27 @@ export const agesAreTrue: Check = function* (timeline) {
   }
 };
 
+/** Also on every replica that has the list; what the bodies decode to is checked at each visit. */
+export const anEntityTagNamesItsBytes: Check = function* ({ visits }) {
+  const known = new Map<BankList, string>();
+  const named = new Map<string, string>();
+  for (const { process, atMs, list, etags } of visits) {
+    if (!list || !etags) continue;
+    const tags = etags.join();
+    const before = known.get(list);
+    if (before === tags) continue;
+    if (before !== undefined)
+      yield [atMs, process, `tags ${nameOf(list)} with ${tags}, and before with ${before}`];
+    known.set(list, tags);
+    for (const [coding, tag] of etags.entries()) {
+      const bytes = `${coding} ${list.json}`;
+      if (!/^"[^"]+"$/.test(tag) || (named.get(tag) ?? bytes) !== bytes)
+        yield [atMs, process, `tags ${nameOf(list)} with ${tag}, like something else`];
+      named.set(tag, bytes);
+    }
+  }
+};
+
 export const neverBackToWhatWasBefore: Check = function* (timeline) {
   for (const [process, served] of stretches(timeline))
     for (const [index, { list: after, fromMs: atMs }] of served.entries()) {
