@@ -77,6 +77,21 @@ const ACTIONS = {
     },
   },
   /**
+   * Two replicas load without knowing of each other, and the earlier question is answered later,
+   * perhaps with a longer list. Then one of them may start again, from its snapshot if it has one,
+   * beside what Redis has. Afterwards a little is lost.
+   */
+  'loads apart': {
+    needs: 'redis',
+    weight: 2,
+    having: {
+      apartMs: fc.constantFrom(1_200, 4_000),
+      isLonger: fc.boolean(),
+      isLaterCutOff: fc.boolean(),
+      isRestarted: fc.boolean(),
+    },
+  },
+  /**
    * One replica is told to wait while a slow answer is on its way to another one, and may be told
    * again, to wait for less; an operator may ask the other one again, which ends the wait.
    */
@@ -117,16 +132,49 @@ const ACTIONS = {
     weight: 1,
     having: { isAll: fc.boolean(), retryAfterS: fc.constantFrom(undefined, 600) },
   },
-  /** The list grows, is as usual again, and loses a little, each time for an operator. */
+  /**
+   * A list other than the usual one comes, which operators may accept; the usual one comes back, or
+   * not; then a little is lost. Each is for an operator of the same replica or of two in turn, and
+   * one of them may have started again just before.
+   */
   'there and back': {
-    weight: 1,
+    weight: 4,
     having: {
-      change: fc.constantFrom<ListChange[]>('a third more', 'twice as many'),
-      thenChange: fc.constantFrom<ListChange[]>('an eighth of it gone', 'a fifth of it gone'),
+      change: fc.constantFrom<ListChange[]>(
+        'a fifth more',
+        'a third more',
+        'twice as many',
+        'a fifth of it gone',
+        'half of it gone',
+        'three without a name',
+        'all codes are numbers',
+      ),
+      isAccepted: fc.boolean(),
+      comesBack: fc.constantFrom(true, true, false),
+      thenChange: fc.constantFrom<ListChange[]>(
+        'an eighth of it gone',
+        'a fifth of it gone',
+        'three without a name',
+        'three codes are numbers',
+      ),
+      restartedBefore: fc.option(fc.nat({ max: 3 }), { freq: 1 }),
+      isHandedOn: fc.boolean(),
     },
   },
-  /** A large list loses one entry at each fifth call, which is little in each window. */
-  'slow loss': { weight: 1, having: {} },
+  /** Many lists, each for an operator of one replica or of all in turn: now and then a little goes. */
+  'slow loss': {
+    weight: 3,
+    having: {
+      change: fc.constantFrom<ListChange[]>(
+        'one of it gone',
+        'one without a name',
+        'one code is a number',
+      ),
+      everyLists: fc.constantFrom(3, 4, 5),
+      isHandedOn: fc.boolean(),
+      isRestarted: fc.boolean(),
+    },
+  },
   /** The disk fails once a snapshot has been read; an operator asks for a list when it works again. */
   'disk fails at a start': {
     needs: 'snapshot',
@@ -325,9 +373,9 @@ const setup = (pace: Pace, replicas: number | undefined, { hasRedis, hasSnapshot
       isSigned: fc.boolean(),
       /** The list is inside an object. */
       isInside: fc.constantFrom(false, false, true),
-      /** Every other replica has other BANK_FIELDS, and shares nothing with the rest. */
-      hasTwoFleets: fc.constantFrom(false, false, false, true),
-      everyAnswerDiffers: fc.constantFrom(true, true, false),
+      /** Every other replica may have other BANK_FIELDS or another key, and then shares nothing. */
+      otherFleet: fc.constantFrom<(0 | 1 | 2)[]>(0, 0, 0, 0, 1, 2),
+      everyAnswerDiffers: fc.boolean(),
       /** How long it takes until an operator sees that the provider's list is refused. */
       attentionMs: {
         day: fc.constantFrom(...[5, 5, 5, 20, 20, 20, 60, undefined].map((m) => m && m * MINUTE)),

@@ -42,7 +42,7 @@ export const wallMs = ({ dateMs }: World, { wall }: Machine): number =>
   Math.floor('errorMs' in wall ? dateMs() + wall.errorMs : wall.stoppedAtMs);
 
 export const newMachine = (setup: Setup, index: number): Machine => {
-  const fields = FIELDS[setup.hasTwoFleets && index % 2 > 0 ? 1 : 0];
+  const fields = FIELDS[index % 2 > 0 ? setup.otherFleet : 0];
   return {
     name: `replica ${index}`,
     index,
@@ -70,7 +70,9 @@ const toConfig = (setup: Setup, ttlMs: number, fields: Fields): Config =>
     CACHE_MAX_STALE: `${setup.maxStaleMs}ms`,
     ...(setup.hasSnapshot && { CACHE_SNAPSHOT_FILE: '/snapshot' }),
     ...(setup.hasRedis && { CACHE_REDIS_URL: 'redis://redis.example' }),
-    ...(setup.isSigned && { CACHE_SIGNING_KEY: 'the key of all of these replicas' }),
+    ...(fields === FIELDS[2]
+      ? { CACHE_SIGNING_KEY: 'the key of every other one of these replicas' }
+      : setup.isSigned && { CACHE_SIGNING_KEY: 'the key of all of these replicas' }),
   });
 
 /**

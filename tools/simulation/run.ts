@@ -179,6 +179,30 @@ export const run = async (
       operate(14 * SECOND, machine, () => []);
       if (anotherAskedAfterMs !== null) operate(10 * SECOND + anotherAskedAfterMs, other, () => []);
     },
+    'loads apart': ({ apartMs, isLonger, isLaterCutOff, isRestarted }, machine) => {
+      const other = nextTo(machine);
+      const cut = isLaterCutOff ? other : machine;
+      const [earlierMs, forMs] = [5 * SECOND, 12 * SECOND];
+      changeList('as usual', machine);
+      operate(10, machine, () => OVERRIDABLE);
+      later(3 * SECOND, 'cut off', () => cutOff(cut, forMs));
+      later(earlierMs, 'a slow answer', () => {
+        const slow = { ms: 1_500, isDeaf: false, forMs: 300 } as const;
+        perform['provider slow']({ type: 'provider slow', ...slow }, machine);
+        if (isLonger) changeList('a fifth more', machine);
+      });
+      operate(earlierMs, machine, () => []);
+      later(earlierMs + SECOND, 'as before', () => changeList('as usual', machine));
+      operate(earlierMs + apartMs, other, () => []);
+      if (isRestarted)
+        later(forMs, 'a restart', () =>
+          perform.kill({ type: 'kill', downMs: 5 * SECOND, clockMs: null }, cut),
+        );
+      later(forMs + 16 * SECOND, 'a little is lost', () =>
+        changeList('an eighth of it gone', machine),
+      );
+      operate(forMs + 16 * SECOND, cut, () => []);
+    },
     'limit meanwhile': ({ retryAfterS, isToldLess, killed, isAskedAgain }, machine) => {
       const other = nextTo(machine);
       const limit = (afterMs: number, seconds: 3 | 120 | 20_000): void => {
@@ -242,20 +266,41 @@ export const run = async (
         }
       });
     },
-    'there and back': ({ change, thenChange }, machine) => {
-      const usual: ListChange = 'as usual';
-      for (const [index, next] of [change, usual, thenChange].entries()) {
-        const afterMs = index * 20 * SECOND;
-        later(afterMs, 'another list', () => changeList(next, machine));
-        operate(afterMs + 10, machine, () => []);
+    'there and back': (
+      { change, isAccepted, comesBack, thenChange, restartedBefore, isHandedOn },
+      machine,
+    ) => {
+      const turns: readonly { readonly next: ListChange; readonly isToAccept: boolean }[] = [
+        { next: 'as usual', isToAccept: true },
+        { next: change, isToAccept: isAccepted },
+        ...(comesBack ? [{ next: 'as usual' as const, isToAccept: false }] : []),
+        { next: thenChange, isToAccept: false },
+      ];
+      for (const [index, { next, isToAccept }] of turns.entries()) {
+        const afterMs = index * 6 * SECOND;
+        const each = isHandedOn && index % 2 > 0 ? nextTo(machine) : machine;
+        later(afterMs, 'another list', () => {
+          changeList(next, each);
+          if (restartedBefore === index)
+            perform.kill({ type: 'kill', downMs: SECOND, clockMs: null }, each);
+        });
+        operate(afterMs + 3 * SECOND, each, () => (isToAccept ? OVERRIDABLE : []));
       }
     },
-    'slow loss': (_action, machine) => {
-      changeList('as many as can be', machine);
-      operate(SECOND, machine, () => []);
-      later(3 * SECOND, 'one after the other goes', () =>
-        perform.list({ type: 'list', change: 'one of it gone', everyCalls: 5 }, machine),
-      );
+    'slow loss': ({ change, everyLists, isHandedOn, isRestarted }, machine) => {
+      for (let index = 0; index < 7 * everyLists; index += 1) {
+        const afterMs = index * 1.5 * SECOND;
+        const who = isHandedOn ? machine.index + index : machine.index;
+        const each = machines[who % machines.length] ?? machine;
+        later(afterMs, 'another list', () =>
+          changeList(index % everyLists > 0 ? 'one bank renamed' : change, each),
+        );
+        operate(afterMs + 10, each, () => []);
+      }
+      if (isRestarted)
+        later(3 * everyLists * 1.5 * SECOND + SECOND, 'a restart', () =>
+          perform.kill({ type: 'kill', downMs: SECOND, clockMs: null }, machine),
+        );
     },
     'disk fails at a start': ({ afterMs, forMs }, machine) => {
       perform.kill({ type: 'kill', downMs: SECOND, clockMs: null }, machine);
