@@ -36,6 +36,8 @@ export const oneCallAtATime: Check = function* (timeline) {
       if (timeline.troubled(['sleep'], 'all', askedAtMs - HOUR, askedAtMs)) continue;
       for (const other of calls.slice(Math.max(0, index - 10), index)) {
         if (endOf(timeline, other) <= askedAtMs) continue;
+        // A lease ends by the clock of Redis.
+        if (timeline.troubled(['redis clock'], 'all', other.askedAtMs, askedAtMs)) continue;
         const isShared = [process, other.process].every((each) =>
           timeline.isConnected(each, other.askedAtMs - SETTLED_MS, askedAtMs),
         );
