@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import proxyAddr from 'proxy-addr';
-import { MAX_PATH_DEPTH } from '../json.ts';
+import { MAX_LIST_ENTRIES, MAX_PATH_DEPTH } from '../json.ts';
 import { lettersApart } from '../nearest-name.ts';
 import {
   MAX_SECRET_BYTES,
@@ -292,9 +292,6 @@ export const toEntryCount = (text: string): number => {
     );
   return count;
 };
-
-/** The longest list that is read. Its reader, which knows nothing of variables, has the same limit. */
-const MAX_LIST_ENTRIES = 50_000;
 
 /** A percentage as a share from 0 to 1. */
 export const toShare = (text: string): number => {

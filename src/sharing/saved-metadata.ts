@@ -8,7 +8,6 @@ import {
 import { OVERRIDABLE } from '../banks/guard/guard.ts';
 import { CONTENT_CHARS, MAX_EARLIER_LISTS, type EarlierList } from '../banks/guard/memory.ts';
 import { NO_PLACE } from '../banks/order.ts';
-import { MAX_ENTRIES } from '../banks/reading/entry-groups.ts';
 import {
   NOTHING_REJECTED,
   REJECTION_REASONS,
@@ -16,7 +15,7 @@ import {
 } from '../banks/reading/entry.ts';
 import { JSON_TYPES, MAX_FIELD_NAMES } from '../banks/reading/profile.ts';
 import { monotonic, wall, type MonotonicMs } from '../clock.ts';
-import { isJsonObject, parseJson, type JsonObject } from '../json.ts';
+import { isJsonObject, MAX_LIST_ENTRIES, parseJson, type JsonObject } from '../json.ts';
 import {
   isId,
   isText,
@@ -225,7 +224,7 @@ const toRejected = (value: unknown): RejectedEntries => {
   const saved = isJsonObject(value) ? value : {};
   for (const reason of REJECTION_REASONS) {
     const entries = saved[reason];
-    if (isWholeUpTo(MAX_ENTRIES, entries)) rejected[reason] = entries;
+    if (isWholeUpTo(MAX_LIST_ENTRIES, entries)) rejected[reason] = entries;
   }
   return rejected;
 };
@@ -270,7 +269,7 @@ const toEarlierList = (value: unknown): SavedEarlierList | undefined => {
   if (!isJsonObject(value)) return undefined;
   const { content, count, firstAgeMs, lastAgeMs, filled } = value;
   if (typeof content !== 'string' || content.length !== CONTENT_CHARS) return undefined;
-  if (!isWholeUpTo(MAX_ENTRIES, count) || !isDuration(firstAgeMs) || !isDuration(lastAgeMs))
+  if (!isWholeUpTo(MAX_LIST_ENTRIES, count) || !isDuration(firstAgeMs) || !isDuration(lastAgeMs))
     return undefined;
   const rates = Object.entries(isJsonObject(filled) ? filled : {})
     .slice(0, MAX_FIELD_NAMES)

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
-import { MAX_ENTRIES } from '../../src/banks/reading/entry-groups.ts';
 import * as values from '../../src/config/values.ts';
 import { createClientAddress } from '../../src/http/client-address.ts';
+import { MAX_LIST_ENTRIES } from '../../src/json.ts';
 import { PROVIDER_SECRET_RULE, ruleFor } from '../../src/secrets/secret.ts';
 
 // Each kind of value at its exact bounds. What a whole configuration makes of them is in
@@ -67,7 +67,7 @@ test.each<[kind: string, parse: Parse, read: Record<string, unknown>]>([
   ],
   ['a long duration', values.toDurationMs, { '12m': 720_000, '1h': 3_600_000, '366d': 366 * DAY }],
   ['a size', values.toBytes, { '1b': 1, '512KB': 512 * 1024, '1.25kb': 1_280, '256mb': 256 * MIB }],
-  ['a number of entries', values.toEntryCount, { '0': 0, [MAX_ENTRIES]: MAX_ENTRIES }],
+  ['a number of entries', values.toEntryCount, { '0': 0, [MAX_LIST_ENTRIES]: MAX_LIST_ENTRIES }],
   ['a share', values.toShare, { '0%': 0, '12.5%': 0.125, '0.25%': 0.0025, '100%': 1 }],
   ['fields', values.toFields, { a: [field('a')], 'a:x,b:x': [field('a', 'x'), field('b', 'x')] }],
   [
@@ -170,7 +170,7 @@ test.each<[kind: string, parse: Parse, texts: readonly string[]]>([
   [
     'a number of entries',
     values.toEntryCount,
-    [...each('|1.5|-1|1000000000|x1|1x| 1'), String(MAX_ENTRIES + 1)],
+    [...each('|1.5|-1|1000000000|x1|1x| 1'), String(MAX_LIST_ENTRIES + 1)],
   ],
   ['a share', values.toShare, each('|20|0.2|-1%|100.1%|101%|1.%|.5%|x1%|1%x|%')],
   ['fields', values.toFields, each('|a,|a:|:a|a:b:c|a??|?|a?:b|a,a|a,a?|a:x,a:y')],

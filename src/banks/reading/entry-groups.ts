@@ -1,5 +1,5 @@
 import { LoadError } from '../load-error.ts';
-import { parseJson } from '../../json.ts';
+import { MAX_LIST_ENTRIES, parseJson } from '../../json.ts';
 import {
   afterSpace,
   CLOSE_BRACE,
@@ -15,11 +15,6 @@ import { checkAround, findList } from './list-path.ts';
 
 // A JSON array cut into groups of entries, each of which is parsed by itself.
 
-/**
- * Far above any real list: there are about 500 banks, and the largest register of payment
- * institutions has 10,000.
- */
-export const MAX_ENTRIES = 50_000;
 /**
  * Deeper than any bank could be; JSON.parse would take 100,000 levels, and JSON.stringify would
  * then throw.
@@ -59,8 +54,8 @@ export function* entryGroups(json: Buffer, path?: string): Generator<readonly un
   const endEntry = (end: number): void => {
     entries += 1;
     total += 1;
-    if (total > MAX_ENTRIES)
-      throw new LoadError('too_large', `the list has more than ${MAX_ENTRIES} entries`);
+    if (total > MAX_LIST_ENTRIES)
+      throw new LoadError('too_large', `the list has more than ${MAX_LIST_ENTRIES} entries`);
     entryStart = end + 1;
   };
 

