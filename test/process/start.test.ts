@@ -172,51 +172,39 @@ test('a file system that hangs ends the start with the error, though Node waits 
   );
 });
 
-test('a port that is in use, and a host that does not exist, are named with the variable', async () => {
+test('a port that is in use is named with the variable', async () => {
   const { port } = new URL(emulator().baseUrl);
-  for (const name of ['PORT', 'MANAGEMENT_PORT']) {
-    const { exit, output } = run({ [name]: port });
-    expect(await exit).toBe(1);
-    expect(output()).toContain(`cannot start. ${name}: another program uses port ${port}`);
-  }
-  const { exit, output } = run({ HOST: 'nowhere.invalid' });
+  const { exit, output } = run({ PORT: port });
   expect(await exit).toBe(1);
-  expect(output()).toMatch(
-    /start\. HOST: nowhere\.invalid is not an address of this machine \(\w+\); set HOST to/,
-  );
+  expect(output()).toContain(`cannot start. PORT: another program uses port ${port}`);
 });
 
 test('what is wrong with both ports is reported at once', async () => {
   const ports = [emulator().baseUrl, emulator().controlUrl].map((url) => new URL(url).port);
   const [PORT, MANAGEMENT_PORT] = ports;
-  const inUse = run({ PORT, MANAGEMENT_PORT });
-  expect(await inUse.exit).toBe(1);
-  expect(inUse.output()).toBe(
+  const { exit, output } = run({ PORT, MANAGEMENT_PORT });
+  expect(await exit).toBe(1);
+  expect(output()).toBe(
     `banks-bff cannot start. It cannot listen:
   MANAGEMENT_PORT: another program uses port ${MANAGEMENT_PORT} (EADDRINUSE); set MANAGEMENT_PORT to another one, or stop that program
   PORT: another program uses port ${PORT} (EADDRINUSE); set PORT to another one, or stop that program
 `,
   );
-  const elsewhere = run({ HOST: 'nowhere.invalid', MANAGEMENT_HOST: '192.0.2.1' });
-  expect(await elsewhere.exit).toBe(1);
-  expect(elsewhere.output().match(/(?<=^ {2})\w+: \S+ is not an address/gm)).toEqual([
-    'MANAGEMENT_HOST: 192.0.2.1 is not an address',
-    'HOST: nowhere.invalid is not an address',
-  ]);
 });
 
-test.each(['HOST', 'MANAGEMENT_HOST'])(
-  'an address of another machine in %s is named with port 0 too',
-  async (host) => {
-    // RFC 5737: no machine has it.
-    const { exit, output } = run({ [host]: '192.0.2.1', PORT: '0', MANAGEMENT_PORT: '0' });
-    expect(await exit).toBe(1);
-    expect(output()).toContain(
-      `cannot start. ${host}: 192.0.2.1 is not an address of this machine (EADDRNOTAVAIL); set ${host} to`,
-    );
-    expect(output()).not.toMatch(/^ +at /m);
-  },
-);
+test('a host that does not exist and an address of another machine are named, with port 0 too', async () => {
+  // RFC 5737: no machine has it.
+  const elsewhere = { HOST: 'nowhere.invalid', MANAGEMENT_HOST: '192.0.2.1' };
+  const { exit, output } = run({ ...elsewhere, PORT: '0', MANAGEMENT_PORT: '0' });
+  expect(await exit).toBe(1);
+  expect(output()).toMatch(
+    /^ {2}MANAGEMENT_HOST: 192\.0\.2\.1 is not an address of this machine \(EADDRNOTAVAIL\); set MANAGEMENT_HOST to/m,
+  );
+  expect(output()).toMatch(
+    /^ {2}HOST: nowhere\.invalid is not an address of this machine \(\w+\); set HOST to/m,
+  );
+  expect(output()).not.toMatch(/^ +at /m);
+});
 
 test('a .env file is read, the environment has precedence, and SIGHUP ends it with status 0', async () => {
   writeFileSync(
