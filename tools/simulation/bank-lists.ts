@@ -46,13 +46,14 @@ export interface BankList {
 
 /**
  * The `BANK_FIELDS` of the simulated fleets. Replicas with different ones share nothing, also where
- * only the source of a field differs. The last are those of a fleet with another key: they differ
- * only here.
+ * only the source of a field differs. The last two mean the same as the first, and differ only here:
+ * their fleets have another key, and another path in the provider's address.
  */
 export const FIELDS = [
   'code,ispb:ids.ispb,name,site?',
   'code,ispb:ids.ispb,name,site:ids.site?',
   'code, ispb:ids.ispb, name, site?',
+  'code, ispb:ids.ispb,name,site?',
 ] as const;
 export type Fields = (typeof FIELDS)[number];
 

@@ -105,6 +105,23 @@ const ACTIONS = {
     },
   },
   /**
+   * A replica is told to wait, with a list to serve or without one. Its next attempt may fail for
+   * another reason, Redis may lose all, and it may be gone when another replica starts.
+   */
+  'told to wait': {
+    needs: 'redis',
+    weight: 3,
+    having: {
+      retryAfterS: fc.constantFrom(120, 600, 20_000),
+      isWithoutList: fc.boolean(),
+      failsOtherwise: fc.boolean(),
+      isRedisEmptied: fc.boolean(),
+      isGone: fc.boolean(),
+      anotherStartsAfterMs: fc.constantFrom(20 * SECOND, 75 * SECOND, 150 * SECOND),
+      hasAnotherSnapshot: fc.boolean(),
+    },
+  },
+  /**
    * All is lost but the disk of one replica, which starts last; Redis may have older data, or what
    * nobody can use; the provider may be down. The first one may be stopped while it loads, and an
    * operator may ask as soon as the provider is back. The clock of the last one may be wrong then.
@@ -373,8 +390,11 @@ const setup = (pace: Pace, replicas: number | undefined, { hasRedis, hasSnapshot
       isSigned: fc.boolean(),
       /** The list is inside an object. */
       isInside: fc.constantFrom(false, false, true),
-      /** Every other replica may have other BANK_FIELDS or another key, and then shares nothing. */
-      otherFleet: fc.constantFrom<(0 | 1 | 2)[]>(0, 0, 0, 0, 1, 2),
+      /**
+       * Every other replica may have other BANK_FIELDS, another key or another path of the provider,
+       * and then shares nothing.
+       */
+      otherFleet: fc.constantFrom<(0 | 1 | 2 | 3)[]>(0, 0, 0, 0, 0, 1, 2, 3),
       everyAnswerDiffers: fc.boolean(),
       /** How long it takes until an operator sees that the provider's list is refused. */
       attentionMs: {

@@ -58,7 +58,7 @@ export const newMachine = (setup: Setup, index: number): Machine => {
 const toConfig = (setup: Setup, ttlMs: number, fields: Fields): Config =>
   parseConfig({
     PROVIDER_ENVIRONMENT: 'sandbox',
-    PROVIDER_SANDBOX_BASE_URL: 'http://provider.example',
+    PROVIDER_SANDBOX_BASE_URL: `http://provider.example${fields === FIELDS[3] ? '/other' : ''}`,
     PROVIDER_ACCESS_TOKEN: TOKEN,
     PROVIDER_TIMEOUT: `${setup.timeoutMs}ms`,
     PROVIDER_MAX_BODY: '128kb',

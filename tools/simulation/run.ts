@@ -230,6 +230,52 @@ export const run = async (
           perform.kill({ type: 'kill', downMs, clockMs: null }, machine),
         );
     },
+    'told to wait': (
+      {
+        retryAfterS,
+        isWithoutList,
+        failsOtherwise,
+        isRedisEmptied,
+        isGone,
+        anotherStartsAfterMs,
+        hasAnotherSnapshot,
+      },
+      machine,
+    ) => {
+      const other = nextTo(machine);
+      const emptyRedis = (): void =>
+        void perform['redis emptied']({ type: 'redis emptied' }, other);
+      const fail = (
+        afterMs: number,
+        behaviour: 'rate-limited' | 'forbidden',
+        seconds?: 120 | 600 | 20_000,
+      ) => {
+        later(afterMs, 'a failure', () =>
+          perform.provider(
+            { type: 'provider', behaviour, retryAfterS: seconds, forMs: SECOND, isForAll: true },
+            machine,
+          ),
+        );
+        operate(afterMs + 50, machine, () => []);
+      };
+      perform.kill({ type: 'kill', downMs: anotherStartsAfterMs, clockMs: null }, other);
+      if (!hasAnotherSnapshot) loseDisk(other);
+      if (isWithoutList) {
+        for (const each of machines.filter((one) => one !== other)) {
+          loseDisk(each);
+          perform.kill({ type: 'kill', downMs: 2 * SECOND, clockMs: null }, each);
+        }
+        emptyRedis();
+      }
+      // It starts in this second.
+      fail(isWithoutList ? 1_500 : 2_500, 'rate-limited', retryAfterS);
+      if (failsOtherwise) fail(6 * SECOND, 'forbidden');
+      if (isRedisEmptied) later(10 * SECOND, 'redis loses all', emptyRedis);
+      if (isGone)
+        later(12 * SECOND, 'it is gone', () =>
+          perform.kill({ type: 'kill', downMs: 2 * anotherStartsAfterMs, clockMs: null }, machine),
+        );
+    },
     'all anew': (
       { behaviour, retryAfterS, forMs, become, apartMs, isFirstStopped, isAskedAfter, clockMs },
       last,

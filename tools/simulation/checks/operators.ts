@@ -195,13 +195,16 @@ export const allTellTheSame: Check = function* (timeline) {
         if (!fleet || atMs < endedAtMs + SETTLED_MS || mine.list !== theirs.list) continue;
         // A decision in a snapshot counts once Redis has it too, which deletes lists that are over.
         const isServed = mine.isReady && theirs.isReady;
+        // Where a store was troubled, each has counted by itself; and a list may end the failures of
+        // one replica, for which it is fresh, and not those of another one.
+        const isOneCount =
+          process.ttlMs === other.ttlMs && !timeline.troubled(STORE, 'all', 0, atMs);
         const [some, others] = [mine, theirs].map(({ status: { cached, failing, failure } }) =>
           [
             cached?.hasNextPage,
             isServed && cached?.decisions[0]?.requestId,
             failure?.kind,
-            // Where a store was troubled, each has counted by itself.
-            !timeline.troubled(STORE, 'all', 0, atMs) && failing?.attempts,
+            isOneCount && failing?.attempts,
           ].join(),
         );
         if (some !== others) yield [atMs, process, `tells ${some}, and ${other.name} ${others}`];
