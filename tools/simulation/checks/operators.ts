@@ -98,7 +98,15 @@ export const aFailureIsReported: Check = function* (timeline) {
     const atMs = Math.min(call.endedAtMs, askedAtMs + process.timeoutMs);
     const isLate = call.endedAtMs >= askedAtMs + process.timeoutMs;
     // What was left of the time, after other replicas' lists had won, says nothing of the provider.
-    const isRest = call.isForced && failure === 'timeout';
+    const isAgain = timeline
+      .callsOf(process)
+      .some(
+        (other) =>
+          other.isForced &&
+          other.askedAtMs < askedAtMs &&
+          other.askedAtMs > askedAtMs - process.timeoutMs,
+      );
+    const isRest = call.isForced && (failure === 'timeout' || isAgain);
     if (!failure || isRest || !timeline.ranThrough(process, askedAtMs, atMs + SECOND)) continue;
     const found = timeline
       .reportsOf(process)
