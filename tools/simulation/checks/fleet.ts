@@ -148,7 +148,11 @@ export const okMeansThatItIsShared: Check = function* (timeline) {
     const mayShare =
       timeline.isConnected(process, atMs - SECONDS, endedAtMs) &&
       !timeline.troubled(STORE, 'all', atMs - SECONDS, endedAtMs);
-    if (answer === 'not shared' && mayShare)
+    // Of lists that nobody can read, only a few are replaced in a minute.
+    const wasSpoilt = timeline.troubles.some(
+      ({ what, fromMs }) => what === 'spoilt' && fromMs > atMs - A_MINUTE && fromMs <= endedAtMs,
+    );
+    if (answer === 'not shared' && mayShare && !wasSpoilt)
       yield [endedAtMs, process, `says that a refresh is not shared, and Redis works`];
     if (answer !== 'ok') continue;
     // What was loaded before a sleep may be over after it.
