@@ -761,7 +761,14 @@ export const storesWork: Check = function* (timeline) {
           event.type !== 'store-empty',
       );
       const kinds = store === 'CACHE_REDIS_URL' ? STORE : (['disk'] as const);
+      // A few unreadable lists are replaced in a minute. When the next one may be is not seen where
+      // looks at an unchanged Redis are skipped.
+      const isSpoilt = timeline.troubles.some(
+        ({ what, fromMs }) =>
+          what === 'spoilt' && fromMs > untilMs - 2 * MINUTE && fromMs < untilMs,
+      );
       const isCalm =
+        !isSpoilt &&
         timeline.ranThrough(process, untilMs - 4 * SETTLED_MS, untilMs) &&
         !timeline.troubled(kinds, process.index, untilMs - 4 * SETTLED_MS, untilMs);
       const isUnusable =
