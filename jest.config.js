@@ -19,9 +19,8 @@ export default {
   globalTeardown: '<rootDir>/test/helpers/report-leftovers.js',
   // Generous: real processes and browsers start slowly on a busy machine, and no test waits without a reason.
   testTimeout: 30_000,
-  // More than there are processors: tests wait, for programs and for deadlines, for half of the time. Each more takes
-  // about 1.5 s of processor time, for its own copy of Jest and of compiled code.
-  maxWorkers: Math.ceil(1.5 * availableParallelism()),
+  // More than there are processors: tests wait, for programs and for deadlines, for half of the time.
+  maxWorkers: Math.ceil(2.5 * availableParallelism()),
   testMatch: ['<rootDir>/test/**/*.test.ts'],
   // What needs a browser has a configuration of its own (npm run test:browser), and so have what the service is shipped as
   // (test:deploy), and tests that take long, measure or install packages (test:soak, test:load and test:examples).
