@@ -396,6 +396,12 @@ describeWithRedis('replicas that share Redis', () => {
       expect.stringContaining('CACHE_REDIS_URL_FILE: does not work: Redis refuses the connection'),
       'CACHE_REDIS_URL_FILE: is usable again',
     ]);
+    // Once Redis is down, that is no fault of an address that has worked.
+    await redis.kill();
+    await eventually(() => aboutRedis(rig).length > 5);
+    await refresh(rig);
+    const later = aboutRedis(rig).slice(5);
+    expect(later.filter((line) => line.startsWith('CACHE_REDIS_URL_FILE'))).toEqual([]);
     expect(rig.log() + JSON.stringify([wrong, nobody])).not.toContain('-password');
   });
 
