@@ -28,13 +28,14 @@ const watch = (withdrawal?: string) => {
     current,
     files,
     reading: (reading: Reading<string>) => (next = () => Promise.resolve(reading)),
-    /** Reads the file, which is empty, twice. */
-    findEmpty: async (): Promise<void> => {
+    /** Reads the file, which is empty, and then as `second` when it is read again. */
+    findEmptyThen: async (second: Reading<string>): Promise<string> => {
       next = () => Promise.resolve(EMPTY);
       const found = current();
       await eventually(() => clock.waits().includes(100));
+      next = () => Promise.resolve(second);
       clock.advance(100);
-      await found;
+      return found;
     },
   };
 };
@@ -42,44 +43,31 @@ const watch = (withdrawal?: string) => {
 test.each([undefined, 'it is refused'])(
   'a file that is empty between two reads is no event (while it is not usable: %s)',
   async (withdrawal) => {
-    const { clock, events, current, reading } = watch(withdrawal);
+    const { events, current, findEmptyThen } = watch(withdrawal);
     await current();
-    reading(EMPTY);
-    const next = current();
-    await eventually(() => clock.waits().includes(100));
-    reading({ value: 'new', problems: [] });
-    clock.advance(100);
-    expect(await next).toBe('new');
+    expect(await findEmptyThen({ value: 'new', problems: [] })).toBe('new');
     expect(events).toEqual([]);
 
-    reading(EMPTY);
-    const last = current().catch(() => 'none');
-    await eventually(() => clock.waits().includes(100));
-    clock.advance(100);
-    expect(await last).toBe(withdrawal === undefined ? 'new' : 'none');
+    const last = await findEmptyThen(EMPTY).catch(() => 'none');
+    expect(last).toBe(withdrawal === undefined ? 'new' : 'none');
     expect(events).toHaveLength(1);
   },
 );
 
 test('a file whose content does not work may be empty between two reads while it is corrected', async () => {
-  const { clock, events, current, files, reading } = watch();
+  const { events, current, files, findEmptyThen } = watch();
   await current();
   files.noteUse('SECRET_FILE', { problem: 'does not work', consequence: 'it is refused' });
-  reading(EMPTY);
-  const next = current();
-  await eventually(() => clock.waits().includes(100));
-  reading({ value: 'corrected', problems: [] });
-  clock.advance(100);
-  expect(await next).toBe('corrected');
+  expect(await findEmptyThen({ value: 'corrected', problems: [] })).toBe('corrected');
   expect(events.map(({ type }) => type)).toEqual(['secret-file-unusable', 'secret-file-usable']);
 });
 
 test('a refusal of what a file has outlasts a time in which the file cannot be read', async () => {
-  const { current, files, findEmpty, reading } = watch();
+  const { current, files, findEmptyThen, reading } = watch();
   await current();
   const refusal = { problem: 'does not work', consequence: 'it is refused' };
   files.noteUse('SECRET_FILE', refusal);
-  await findEmpty();
+  await findEmptyThen(EMPTY);
   reading({ value: 'old', problems: [] });
   await current();
   expect(files.unusable()).toMatchObject([refusal]);
@@ -89,11 +77,11 @@ test('a refusal of what a file has outlasts a time in which the file cannot be r
 });
 
 test('a file that cannot be read is usable again once it can be, whatever its last content does meanwhile', async () => {
-  const { clock, events, current, files, findEmpty, reading } = watch();
+  const { clock, events, current, files, findEmptyThen, reading } = watch();
   await current();
   const refusal = { problem: 'does not work', consequence: 'it is refused' };
   files.noteUse('SECRET_FILE', refusal);
-  await findEmpty();
+  await findEmptyThen(EMPTY);
   for (const use of [undefined, refusal, undefined]) files.noteUse('SECRET_FILE', use);
   expect(files.unusable()).toMatchObject([{ problem: 'is empty' }]);
   clock.advance(1_000);
