@@ -1,15 +1,14 @@
 import { expect, test } from '@jest/globals';
-import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { resolve } from 'node:path';
-import { promisify } from 'node:util';
 import type { EnvironmentVariables } from '../src/config/reader.ts';
 import { closeLater } from './helpers/close-later.ts';
 import { listenOn } from './helpers/free-port.ts';
 import { runNode } from './helpers/program.ts';
+import { runInShell } from './helpers/run-in-shell.ts';
 import { waitUntil } from './helpers/wait-until.ts';
 
 // The built demo, used only through what it prints.
@@ -29,12 +28,11 @@ const startDemo = (env: EnvironmentVariables = {}) => {
       new RegExp(`^ +${label} +(http://\\S+)$`, 'm').exec(output())?.[1] ??
       `no ${label} in ${output()}`,
     /** Runs the printed command that contains `text`, in a shell, and gives its output. */
-    paste: async (text: string): Promise<string> => {
+    paste: (text: string): Promise<string> => {
       const lines = output().split('\n');
       const command =
         lines.find((line) => line.startsWith('    ') && line.includes(text)) ?? 'false';
-      // Its input is a socket, so it would read ~/.bashrc, as a remote shell does.
-      return (await promisify(execFile)('bash', ['--norc', '-c', command])).stdout;
+      return runInShell(command);
     },
   };
 };

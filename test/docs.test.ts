@@ -18,6 +18,7 @@ import { ALL_BANKS, BANKS } from './helpers/emulate.ts';
 import { ALERT_RULES } from './helpers/monitoring-files.ts';
 import { read } from './helpers/repository.ts';
 import { startLoadedRig, type Rig } from './helpers/rig.ts';
+import { runInShell } from './helpers/run-in-shell.ts';
 import { eventually } from './helpers/wait-until.ts';
 
 // What the documents name exists, what their curl commands print is what the service answers, and
@@ -97,15 +98,13 @@ describe('the commands that need a running service', () => {
       .replaceAll(/"version":"[^"]+"/g, '"version":"<version>"')
       .trimEnd();
 
-  const run = async (command: string, { url, managementUrl, emulator }: Rig): Promise<string> => {
+  const run = (command: string, { url, managementUrl, emulator }: Rig): Promise<string> => {
     const here = command
       .replaceAll('localhost:3000', url)
       .replaceAll('localhost:3001', managementUrl)
       .replaceAll('localhost:4001', emulator.controlUrl);
     // Without `pipefail`, as in a person's shell: `head` ends before curl has written everything.
-    // Its input is a socket, so it would read ~/.bashrc, as a remote shell does.
-    const { stdout } = await promisify(execFile)('bash', ['--norc', '-c', here]);
-    return stdout;
+    return runInShell(here);
   };
 
   /** Lets `seconds` pass in steps, so that each load on the way ends before its deadline. */
