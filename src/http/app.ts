@@ -41,7 +41,7 @@ interface AppExtras {
 /** An application with the probes and what `define` adds. */
 export const createApp = (
   options: AppOptions,
-  define: (resource: DefineResource, app: Express) => void,
+  define: (resource: DefineResource, app: Express, refuse: Refuse) => void,
   { check, notFound }: AppExtras = {},
 ): RequestListener => {
   const { cors, requestLog } = options;
@@ -72,7 +72,7 @@ export const createApp = (
   };
   resource('/healthz', createHealthz(options));
   resource('/readyz', createReadyz(options));
-  define(resource, app);
+  define(resource, app, refuse);
   app.use((_req, res) =>
     sendProblem(res, 'not_found', notFound === undefined ? {} : { detail: notFound }),
   );

@@ -84,7 +84,7 @@ export const createManagementApp = (
   };
   return createApp(
     { ...options, requestLog },
-    (resource, app) => {
+    (resource, app, refuse) => {
       resource('/metrics', async (_req, res) => {
         sendUncached(res, 'text/plain; version=0.0.4; charset=utf-8', await metrics.exposition());
       });
@@ -96,9 +96,8 @@ export const createManagementApp = (
         .route('/refresh')
         .post(createTokenCheck(readToken, options, onRefusal), createRefresh(options))
         .all((req, res) => {
-          requestLog.note(req, { refusal: 'method_not_allowed' });
           res.set('Allow', 'POST');
-          sendProblem(res, 'method_not_allowed');
+          refuse(req, res, 'method_not_allowed');
         });
     },
     {
