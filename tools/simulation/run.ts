@@ -141,6 +141,25 @@ export const run = async (
   };
   const changeList = (change: ListChange, machine: Machine): void =>
     void perform.list({ type: 'list', change, everyCalls: undefined }, machine);
+  const restart = (machine: Machine, downMs: number = SECOND): void =>
+    void perform.kill({ type: 'kill', downMs, clockMs: null }, machine);
+  const emptyRedis = (machine: Machine): void =>
+    void perform['redis emptied']({ type: 'redis emptied' }, machine);
+  const answerSlowly = (machine: Machine): void => {
+    const slow = { ms: 1_500, isDeaf: false, forMs: 300 } as const;
+    perform['provider slow']({ type: 'provider slow', ...slow }, machine);
+  };
+  /** An operator of `machine` asks while the provider fails so for a second. */
+  const failOnce = (
+    afterMs: number,
+    machine: Machine,
+    failure: Pick<Extract<Action, { type: 'provider' }>, 'behaviour' | 'retryAfterS' | 'isForAll'>,
+  ): void => {
+    later(afterMs, 'a failure', () =>
+      perform.provider({ type: 'provider', ...failure, forMs: SECOND }, machine),
+    );
+    operate(afterMs + 50, machine, () => []);
+  };
   const beginOutage = (machine: Machine, forMs: number, retryAfterS?: 600): void => {
     const outage = { behaviour: 'unavailable', retryAfterS, isForAll: true } as const;
     perform.provider({ type: 'provider', ...outage, forMs }, machine);
@@ -187,17 +206,13 @@ export const run = async (
       operate(10, machine, () => OVERRIDABLE);
       later(3 * SECOND, 'cut off', () => cutOff(cut, forMs));
       later(earlierMs, 'a slow answer', () => {
-        const slow = { ms: 1_500, isDeaf: false, forMs: 300 } as const;
-        perform['provider slow']({ type: 'provider slow', ...slow }, machine);
+        answerSlowly(machine);
         if (isLonger) changeList('a fifth more', machine);
       });
       operate(earlierMs, machine, () => []);
       later(earlierMs + SECOND, 'as before', () => changeList('as usual', machine));
       operate(earlierMs + apartMs, other, () => []);
-      if (isRestarted)
-        later(forMs, 'a restart', () =>
-          perform.kill({ type: 'kill', downMs: 5 * SECOND, clockMs: null }, cut),
-        );
+      if (isRestarted) later(forMs, 'a restart', () => restart(cut, 5 * SECOND));
       later(forMs + 16 * SECOND, 'a little is lost', () =>
         changeList('an eighth of it gone', machine),
       );
@@ -205,30 +220,20 @@ export const run = async (
     },
     'limit meanwhile': ({ retryAfterS, isToldLess, killed, isAskedAgain }, machine) => {
       const other = nextTo(machine);
-      const limit = (afterMs: number, seconds: 3 | 120 | 20_000): void => {
-        const behaviour = { behaviour: 'rate-limited', retryAfterS: seconds } as const;
-        later(afterMs, 'limit', () =>
-          perform.provider(
-            { type: 'provider', ...behaviour, forMs: 1_000, isForAll: false },
-            other,
-          ),
-        );
-        operate(afterMs + 50, other, () => []);
-      };
-      perform['provider slow'](
-        { type: 'provider slow', ms: 1_500, isDeaf: false, forMs: 300 },
-        machine,
-      );
+      const limit = (afterMs: number, seconds: 3 | 120 | 20_000): void =>
+        failOnce(afterMs, other, {
+          behaviour: 'rate-limited',
+          retryAfterS: seconds,
+          isForAll: false,
+        });
+      answerSlowly(machine);
       operate(0, machine, () => []);
       limit(350, retryAfterS);
       if (isToldLess) limit(5 * SECOND, 3);
       if (isAskedAgain) operate(20 * SECOND, machine, () => []);
       const [killedAfterMs, downMs] =
         killed === 'afterwards' ? [10 * SECOND, SECOND] : [1_200, 10 * SECOND];
-      if (killed)
-        later(killedAfterMs, 'killed', () =>
-          perform.kill({ type: 'kill', downMs, clockMs: null }, machine),
-        );
+      if (killed) later(killedAfterMs, 'killed', () => restart(machine, downMs));
     },
     'told to wait': (
       {
@@ -243,38 +248,25 @@ export const run = async (
       machine,
     ) => {
       const other = nextTo(machine);
-      const emptyRedis = (): void =>
-        void perform['redis emptied']({ type: 'redis emptied' }, other);
-      const fail = (
-        afterMs: number,
-        behaviour: 'rate-limited' | 'forbidden',
-        seconds?: 120 | 600 | 20_000,
-      ) => {
-        later(afterMs, 'a failure', () =>
-          perform.provider(
-            { type: 'provider', behaviour, retryAfterS: seconds, forMs: SECOND, isForAll: true },
-            machine,
-          ),
-        );
-        operate(afterMs + 50, machine, () => []);
-      };
-      perform.kill({ type: 'kill', downMs: anotherStartsAfterMs, clockMs: null }, other);
+      restart(other, anotherStartsAfterMs);
       if (!hasAnotherSnapshot) loseDisk(other);
       if (isWithoutList) {
         for (const each of machines.filter((one) => one !== other)) {
           loseDisk(each);
-          perform.kill({ type: 'kill', downMs: 2 * SECOND, clockMs: null }, each);
+          restart(each, 2 * SECOND);
         }
-        emptyRedis();
+        emptyRedis(other);
       }
       // It starts in this second.
-      fail(isWithoutList ? 1_500 : 2_500, 'rate-limited', retryAfterS);
-      if (failsOtherwise) fail(6 * SECOND, 'forbidden');
-      if (isRedisEmptied) later(10 * SECOND, 'redis loses all', emptyRedis);
+      const [limit, refusal] = [
+        { behaviour: 'rate-limited', retryAfterS, isForAll: true },
+        { behaviour: 'forbidden', retryAfterS: undefined, isForAll: true },
+      ] as const;
+      failOnce(isWithoutList ? 1_500 : 2_500, machine, limit);
+      if (failsOtherwise) failOnce(6 * SECOND, machine, refusal);
+      if (isRedisEmptied) later(10 * SECOND, 'redis loses all', () => emptyRedis(other));
       if (isGone)
-        later(12 * SECOND, 'it is gone', () =>
-          perform.kill({ type: 'kill', downMs: 2 * anotherStartsAfterMs, clockMs: null }, machine),
-        );
+        later(12 * SECOND, 'it is gone', () => restart(machine, 2 * anotherStartsAfterMs));
     },
     'all anew': (
       { behaviour, retryAfterS, forMs, become, apartMs, isFirstStopped, isAskedAfter, clockMs },
@@ -285,7 +277,7 @@ export const run = async (
         perform['redis fail-over']({ type: 'redis fail-over', lostMs: 3.5 * setup.ttlMs }, last);
       else if (become === 'spoilt' && setup.isSigned)
         perform['redis spoilt']({ type: 'redis spoilt', times: 1, isForged: false }, last);
-      else perform['redis emptied']({ type: 'redis emptied' }, last);
+      else emptyRedis(last);
       for (const machine of machines) {
         const turn = (machine.index - last.index - 1 + machines.length) % machines.length;
         const downMs = (turn + 1) * apartMs;
@@ -303,12 +295,12 @@ export const run = async (
     'anew in an outage': ({ isAll, retryAfterS }, machine) => {
       beginOutage(machine, 2 * setup.ttlMs, retryAfterS);
       later(1.3 * setup.ttlMs, 'all is stale', () => {
-        if (!isAll) perform['redis emptied']({ type: 'redis emptied' }, machine);
+        if (!isAll) emptyRedis(machine);
         // The others have time to write what Redis has lost.
         const downMs = (isAll ? 2 : 20) * SECOND;
         for (const each of isAll ? machines : [machine]) {
           loseDisk(each);
-          perform.kill({ type: 'kill', downMs, clockMs: null }, each);
+          restart(each, downMs);
         }
       });
     },
@@ -327,8 +319,7 @@ export const run = async (
         const each = isHandedOn && index % 2 > 0 ? nextTo(machine) : machine;
         later(afterMs, 'another list', () => {
           changeList(next, each);
-          if (restartedBefore === index)
-            perform.kill({ type: 'kill', downMs: SECOND, clockMs: null }, each);
+          if (restartedBefore === index) restart(each);
         });
         operate(afterMs + 3 * SECOND, each, () => (isToAccept ? OVERRIDABLE : []));
       }
@@ -344,12 +335,10 @@ export const run = async (
         operate(afterMs + 10, each, () => []);
       }
       if (isRestarted)
-        later(3 * everyLists * 1.5 * SECOND + SECOND, 'a restart', () =>
-          perform.kill({ type: 'kill', downMs: SECOND, clockMs: null }, machine),
-        );
+        later(3 * everyLists * 1.5 * SECOND + SECOND, 'a restart', () => restart(machine));
     },
     'disk fails at a start': ({ afterMs, forMs }, machine) => {
-      perform.kill({ type: 'kill', downMs: SECOND, clockMs: null }, machine);
+      restart(machine);
       later(SECOND + afterMs, 'the disk fails', () =>
         perform.disk({ type: 'disk', fails: true, slowMs: 5, forMs }, machine),
       );
@@ -367,9 +356,7 @@ export const run = async (
           else perform['wall clock']({ type: 'wall clock', to }, machine);
         }),
       );
-      later(settings.length * CLOCK_IS_KEPT_MS, 'killed once more', () =>
-        perform.kill({ type: 'kill', downMs: SECOND, clockMs: null }, machine),
-      );
+      later(settings.length * CLOCK_IS_KEPT_MS, 'killed once more', () => restart(machine));
     },
     visit: (_action, { life }) => life && isAwake(life) && visit(surroundings, life),
     kill: ({ downMs, clockMs }, machine) => {
@@ -411,7 +398,7 @@ export const run = async (
       else if (setup.isSigned)
         disk.content =
           become === 'forged' ? forged(content) : spoilt(content, () => world.luck('garbage'));
-      if (isRestarted) perform.kill({ type: 'kill', downMs: SECOND, clockMs: null }, machine);
+      if (isRestarted) restart(machine);
     },
     provider: ({ behaviour, retryAfterS, forMs, isForAll }, { index }) => {
       const who = isForAll ? 'all' : index;

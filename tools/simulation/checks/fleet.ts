@@ -149,9 +149,7 @@ export const okMeansThatItIsShared: Check = function* (timeline) {
       timeline.isConnected(process, atMs - SECONDS, endedAtMs) &&
       !timeline.troubled(STORE, 'all', atMs - SECONDS, endedAtMs);
     // Of lists that nobody can read, only a few are replaced in a minute.
-    const wasSpoilt = timeline.troubles.some(
-      ({ what, fromMs }) => what === 'spoilt' && fromMs > atMs - A_MINUTE && fromMs <= endedAtMs,
-    );
+    const wasSpoilt = timeline.wasSpoilt(atMs - A_MINUTE, endedAtMs);
     if (answer === 'not shared' && mayShare && !wasSpoilt)
       yield [endedAtMs, process, `says that a refresh is not shared, and Redis works`];
     if (answer !== 'ok') continue;

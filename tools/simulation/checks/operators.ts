@@ -98,15 +98,16 @@ export const aFailureIsReported: Check = function* (timeline) {
     const atMs = Math.min(call.endedAtMs, askedAtMs + process.timeoutMs);
     const isLate = call.endedAtMs >= askedAtMs + process.timeoutMs;
     // What was left of the time, after other replicas' lists had won, says nothing of the provider.
-    const isAgain = timeline
-      .callsOf(process)
-      .some(
-        (other) =>
-          other.isForced &&
-          other.askedAtMs < askedAtMs &&
-          other.askedAtMs > askedAtMs - process.timeoutMs,
-      );
-    const isRest = call.isForced && (failure === 'timeout' || isAgain);
+    const isAgain = (): boolean =>
+      timeline
+        .callsOf(process)
+        .some(
+          (other) =>
+            other.isForced &&
+            other.askedAtMs < askedAtMs &&
+            other.askedAtMs > askedAtMs - process.timeoutMs,
+        );
+    const isRest = call.isForced && (failure === 'timeout' || isAgain());
     if (!failure || isRest || !timeline.ranThrough(process, askedAtMs, atMs + SECOND)) continue;
     const found = timeline
       .reportsOf(process)
@@ -203,8 +204,8 @@ export const allTellTheSame: Check = function* (timeline) {
         if (!fleet || atMs < endedAtMs + SETTLED_MS || mine.list !== theirs.list) continue;
         // A decision in a snapshot counts once Redis has it too, which deletes lists that are over.
         const isServed = mine.isReady && theirs.isReady;
-        // Where a store was troubled, each has counted by itself; and a list may end the failures of
-        // one replica, for which it is fresh, and not those of another one.
+        // Where a store was troubled, each has counted by itself; and a list may end the failures
+        // of one replica, for which it is fresh, and not those of another one.
         const isOneCount =
           process.ttlMs === other.ttlMs && !timeline.troubled(STORE, 'all', 0, atMs);
         const [some, others] = [mine, theirs].map(({ status: { cached, failing, failure } }) =>
@@ -763,12 +764,8 @@ export const storesWork: Check = function* (timeline) {
       const kinds = store === 'CACHE_REDIS_URL' ? STORE : (['disk'] as const);
       // A few unreadable lists are replaced in a minute. When the next one may be is not seen where
       // looks at an unchanged Redis are skipped.
-      const isSpoilt = timeline.troubles.some(
-        ({ what, fromMs }) =>
-          what === 'spoilt' && fromMs > untilMs - 2 * MINUTE && fromMs < untilMs,
-      );
       const isCalm =
-        !isSpoilt &&
+        !timeline.wasSpoilt(untilMs - 2 * MINUTE, untilMs) &&
         timeline.ranThrough(process, untilMs - 4 * SETTLED_MS, untilMs) &&
         !timeline.troubled(kinds, process.index, untilMs - 4 * SETTLED_MS, untilMs);
       const isUnusable =

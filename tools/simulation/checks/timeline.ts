@@ -146,6 +146,11 @@ export const createTimeline = (history: History, endedAtMs: number) => {
     );
   };
   /** Whether a process could share lists for the whole interval. */
+  /** Whether what Redis has was made unreadable between the two. */
+  const wasSpoilt = (fromMs: number, untilMs: number): boolean =>
+    history.troubles.some(
+      (trouble) => trouble.what === 'spoilt' && trouble.fromMs > fromMs && trouble.fromMs < untilMs,
+    );
   const isConnected = (process: Process, fromMs: number, untilMs: number): boolean =>
     history.hasRedis &&
     ranThrough(process, fromMs, untilMs) &&
@@ -422,6 +427,7 @@ export const createTimeline = (history: History, endedAtMs: number) => {
     ranThrough,
     isInOrder,
     isUnanswered,
+    wasSpoilt,
     isConnected,
     isHealthy,
     leaveAloneUntilMs,
