@@ -2,11 +2,11 @@ import { once } from 'node:events';
 import { toWall, type Clock, type WallMs } from '../clock.ts';
 import { withDeadline } from '../deadline.ts';
 import type { CachedList, ServedList } from './cached-list.ts';
+import type { LoadFailures } from './failures.ts';
 import type { Freshness } from './freshness.ts';
 import type { Overridable } from './guard/guard.ts';
 import type { ListKeeper } from './list-keeper.ts';
 import { LoadError, STOPPING } from './load-error.ts';
-import type { LoadFailures } from './failures.ts';
 import type { createRenewal } from './loading/renewal.ts';
 import { wasStored } from './order.ts';
 

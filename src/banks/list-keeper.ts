@@ -8,12 +8,12 @@ import {
   type CachedList,
   type SavedList,
 } from './cached-list.ts';
+import { createFailureRecord } from './failures.ts';
 import type { FreshnessPolicy } from './freshness.ts';
 import type { Overridable, GuardPolicy } from './guard/guard.ts';
 import { createListCheck } from './list-check.ts';
 import { createListEncoding } from './list-encoding.ts';
 import type { ListEvent } from './list-event.ts';
-import { createFailureRecord } from './failures.ts';
 import { NO_VERSION, placeAfter, wasStored, withFormer, type StoreVersion } from './order.ts';
 import type { LoadedList } from './reading/list-reader.ts';
 import type { Compressors } from './representation.ts';

@@ -128,7 +128,7 @@ export const toHttpUrl = (text: string): URL => {
 
 const WEB = ['http:', 'https:'];
 
-/** Where tokens are issued: the address without its query, and the query, which may contain a key. */
+/** Where tokens are issued: the address without its query, and the query, which may be a key. */
 export interface TokenEndpoint {
   readonly url: URL;
   /** As it is sent, with its question mark. */

@@ -155,8 +155,8 @@ const takeRequest = (connection: Connection): void => {
 };
 
 /**
- * Reads on, unless whole requests may be waiting: then it arranges that the next one is taken. While
- * none may be taken, nor more of a head: only taking a request checks how long that is.
+ * Reads on, unless whole requests may be waiting: then it arranges that the next one is taken.
+ * While none may be taken, no more of a head is read: only taking a request checks its length.
  */
 const waitForNext = (connection: Connection): void => {
   const { socket, shared, received, searchedBytes } = connection;

@@ -252,7 +252,7 @@ interface SessionOptions {
   readonly onNews: () => void;
 }
 
-/** What was found at the handshake: one for each connection and each signing key, which has names of its own. */
+/** What the last handshake found: each connection has one, and each signing key, with its names. */
 const createSession = ({ names, ownId, onNews }: SessionOptions) => {
   let series: string | undefined;
   let news: string | undefined;

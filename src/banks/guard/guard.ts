@@ -65,7 +65,7 @@ export const guard = (
   policy: GuardPolicy,
   overrides: readonly Overridable[],
 ): readonly Overridable[] => {
-  // With a cached list, a field that is gone is drift, and one that the cached list does not have either is accepted.
+  // With a cached list, a field that is gone is drift, and one that it lacks too is accepted.
   if (!precedent) assertFieldsExist(list, policy);
   assertUsable(list, policy);
   assertMinimum(list.count, policy);

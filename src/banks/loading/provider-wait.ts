@@ -8,7 +8,7 @@ export interface ProviderWait {
   /** When it was received, or a little later: a list that was requested later ends it. */
   readonly receivedAtMs: MonotonicMs;
   readonly untilMs: MonotonicMs;
-  /** Until when it holds without a list to serve: for a minute at most from when it was received. */
+  /** Until when it holds without a list to serve: at most a minute from when it was received. */
   readonly untilWithoutListMs: MonotonicMs;
 }
 
