@@ -97,11 +97,20 @@ const isObject = (value: unknown): value is object =>
 /** The serial number of a published list, wherever it is quoted. */
 export const serialIn = (text: string): number => Number(/"code":"?1[.0]0*(\d+)/.exec(text)?.[1]);
 
+/** By list, which is compared with many others. */
+const entriesOf = new WeakMap<BankList, string>();
+const nameEntries = (list: BankList): string => {
+  let name = entriesOf.get(list);
+  if (name === undefined) {
+    name = JSON.stringify([serialIn(list.json), { ...list.shape, isReversed: false }]);
+    entriesOf.set(list, name);
+  }
+  return name;
+};
+
 /** Whether two lists of one fleet are the same to the guard, which knows no order of entries. */
 export const hasSameEntries = (some: BankList, other: BankList): boolean =>
-  serialIn(some.json) === serialIn(other.json) &&
-  JSON.stringify({ ...some.shape, isReversed: false }) ===
-    JSON.stringify({ ...other.shape, isReversed: false });
+  nameEntries(some) === nameEntries(other);
 
 /** The JSON that a replica publishes. */
 export const toPublished = (entries: ReturnType<typeof toEntries>): string =>

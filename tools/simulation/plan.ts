@@ -122,6 +122,36 @@ const ACTIONS = {
     },
   },
   /**
+   * The provider fails in one way after the other, and an operator asks each time. Meanwhile other
+   * replicas start, with their disk or without, and Redis may lose all.
+   */
+  'late starts': {
+    needs: 'redis',
+    weight: 4,
+    having: {
+      isWithoutList: fc.boolean(),
+      failures: fc.array(
+        fc.record({
+          behaviour: fc.constantFrom<BehaviourName[]>(
+            'rate-limited',
+            'rate-limited',
+            'unavailable',
+            'hang',
+            'forbidden',
+          ),
+          retryAfterS: fc.constantFrom(undefined, 3, 120, 600),
+          forMs: fc.constantFrom(2 * SECOND, 10 * SECOND, 40 * SECOND),
+        }),
+        { minLength: 1, maxLength: 3 },
+      ),
+      starts: fc.array(fc.record({ afterMs: lasting(150 * SECOND), hasDisk: fc.boolean() }), {
+        minLength: 1,
+        maxLength: 4,
+      }),
+      isRedisEmptiedAfterMs: fc.option(fc.constantFrom(4 * SECOND, 30 * SECOND), { freq: 1 }),
+    },
+  },
+  /**
    * All is lost but the disk of one replica, which starts last; Redis may have older data, or what
    * nobody can use; the provider may be down. The first one may be stopped while it loads, and an
    * operator may ask as soon as the provider is back. The clock of the last one may be wrong then.
@@ -403,7 +433,10 @@ const setup = (pace: Pace, replicas: number | undefined, { hasRedis, hasSnapshot
         rush: fc.constant(undefined),
         liveness: fc.constant(undefined),
       }[pace],
-      wallErrorsMs: fc.array(fc.oneof(fc.constant(0), clockErrorMs), { maxLength: 5 }),
+      wallErrorsMs: fc.oneof(
+        fc.constant([]),
+        fc.array(fc.oneof(fc.constant(0), clockErrorMs), { maxLength: 5 }),
+      ),
       /** What is wrong with Redis for good. */
       remains:
         pace === 'liveness' ? fc.constantFrom(undefined, ...REDIS_FAULTS) : fc.constant(undefined),

@@ -268,6 +268,32 @@ export const run = async (
       if (isGone)
         later(12 * SECOND, 'it is gone', () => restart(machine, 2 * anotherStartsAfterMs));
     },
+    'late starts': ({ isWithoutList, failures, starts, isRedisEmptiedAfterMs }, machine) => {
+      const others = machines.filter((each) => each !== machine);
+      if (isWithoutList) {
+        for (const each of machines) {
+          loseDisk(each);
+          restart(each);
+        }
+        emptyRedis(machine);
+      }
+      let fromMs = 1_500;
+      for (const { forMs, ...failure } of failures) {
+        later(fromMs, 'a failure', () =>
+          perform.provider({ type: 'provider', ...failure, isForAll: true, forMs }, machine),
+        );
+        operate(fromMs + 50, machine, () => []);
+        fromMs += forMs;
+      }
+      for (const [index, { afterMs, hasDisk }] of starts.entries()) {
+        const each = others[index];
+        if (!each) continue;
+        if (!hasDisk) loseDisk(each);
+        restart(each, afterMs);
+      }
+      if (isRedisEmptiedAfterMs !== null)
+        later(isRedisEmptiedAfterMs, 'redis loses all', () => emptyRedis(machine));
+    },
     'all anew': (
       { behaviour, retryAfterS, forMs, become, apartMs, isFirstStopped, isAskedAfter, clockMs },
       last,

@@ -7,6 +7,7 @@ import * as guard from './guard.ts';
 import * as served from './served.ts';
 import * as operators from './operators.ts';
 import { createTimeline, type Check } from './timeline.ts';
+import * as waits from './waits.ts';
 
 /** Every promise that is checked. */
 const CHECKS: Readonly<Record<string, Check>> = {
@@ -47,12 +48,12 @@ const CHECKS: Readonly<Record<string, Check>> = {
   'A replica that starts takes the shared list': calls.aStartTakesTheSharedList,
   'A replica that stops leaves its load to the others at once': calls.aStopLeavesTheLoadToTheOthers,
   'A fleet makes one call per CACHE_TTL': calls.aFleetMakesOneCallPerTtl,
-  'Retry-After is obeyed by all': calls.retryAfterIsObeyed,
-  'A fleet backs off as one client does': calls.aFleetBacksOffAsOneClient,
-  'Retries back off from a second to a minute': calls.retriesBackOff,
-  'While loads fail, attempts go on': calls.attemptsGoOn,
+  'Retry-After is obeyed by all': waits.retryAfterIsObeyed,
+  'A fleet backs off as one client does': waits.aFleetBacksOffAsOneClient,
+  'Retries back off from a second to a minute': waits.aFailureIsFollowedInTime,
+  'While loads fail, attempts go on': waits.attemptsGoOn,
   'A list that was refused is asked for again once the cached one is over':
-    calls.aRefusalEndsWithTheList,
+    waits.aRefusalEndsWithTheList,
   'All replicas agree within seconds, or a minute after a lost message': fleet.allServeTheSame,
   'ok means that the list of this question, or a later one, is that of the fleet':
     fleet.okMeansThatItIsShared,
@@ -86,6 +87,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
   'Changes of the list are logged': operators.changesAreLogged,
   'The last large change is told': operators.theLastLargeChangeIsTold,
   'Last-Modified is when the content came, and goes on': operators.lastModifiedGoesOn,
+  'Last-Modified comes with the list': operators.lastModifiedComesWithTheList,
   'A store that fails is reported': operators.aFailingStoreIsReported,
   'A store fails, and works again, when it does': operators.storesWork,
   'A store works again only after it has failed': operators.aStoreRecoversOnceFromAFailure,

@@ -1,7 +1,7 @@
 import type { BankList } from '../bank-lists.ts';
 import type { Process } from '../history.ts';
-import { endOf } from './calls.ts';
 import {
+  endOf,
   GUARD_FAILURES,
   HOUR,
   lastAskedMs,

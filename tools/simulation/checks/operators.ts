@@ -1,7 +1,7 @@
 import { hasNote, mustBeRefused, type BankList } from '../bank-lists.ts';
 import type { Call, Process, Reading, Report } from '../history.ts';
-import { endOf } from './calls.ts';
 import {
+  endOf,
   expiryMs,
   GUARD_FAILURES,
   lastAskedMs,
@@ -607,6 +607,9 @@ export const changesAreLogged: Check = function* (timeline) {
   }
 };
 
+/** What a time may be wrong by that is only read. */
+const EXACT_MS = 50;
+
 /** From when a list is compared until it is reported: it is compressed, and written to Redis. */
 const REPORTED_MS = 5 * SECOND;
 
@@ -679,6 +682,39 @@ export const lastModifiedGoesOn: Check = function* (timeline) {
             isShaken);
     if (!isRight) yield [atMs, process, `says Last-Modified ${now} at ${wallMs}, after ${before}`];
   }
+};
+
+/** How far a machine's clock is from true time. */
+const clockErrorMs = ({ wallMs, atMs }: Report): number => wallMs - atMs;
+
+/** A store has it from whoever has loaded the list, or had the same content before. */
+export const lastModifiedComesWithTheList: Check = function* (timeline) {
+  const told = new Map<BankList, Report[]>();
+  for (const report of timeline.reports) {
+    if (!report.list) continue;
+    const reports = told.get(report.list) ?? [];
+    told.set(report.list, [...reports, report]);
+  }
+  for (const [list, reports] of told)
+    for (const report of reports) {
+      const { process, atMs, event, previous } = report;
+      if (event.type !== 'list-restored' || list === previous) continue;
+      const { changedAtMs } = event.list;
+      // Nothing has changed in the future, by the clock of whoever tells it.
+      const isOneClock = timeline.processes.every(
+        ({ startedWallMs, startedAtMs }) =>
+          Math.abs(startedWallMs - startedAtMs - clockErrorMs(report)) < EXACT_MS,
+      );
+      if (!isOneClock || timeline.troubled(['clock', 'sleep'], 'all', 0, atMs)) continue;
+      const others = reports.flatMap(({ process: other, event: { ...theirs } }) =>
+        other !== process && 'list' in theirs ? theirs.list.changedAtMs : [],
+      );
+      const least = (event.previous?.changedAtMs ?? -Infinity) + SECOND;
+      // What Redis takes for an answer is missing in the list's age, and in the time at which it came.
+      const isTold = others.some((theirs) => Math.abs(theirs - changedAtMs) < SECOND);
+      if (others.length > 0 && !isTold && changedAtMs !== least)
+        yield [atMs, process, `says Last-Modified ${changedAtMs}, not ${others[0]}`];
+    }
 };
 
 /** While a store fails for so long, somebody has used it. */

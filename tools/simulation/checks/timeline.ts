@@ -1,5 +1,5 @@
 import { OVERRIDABLE, type Overridable } from '../../../src/banks/guard/guard.ts';
-import { mayBeRefused, mustBeRefused, type BankList } from '../bank-lists.ts';
+import { FIELDS, mayBeRefused, mustBeRefused, type BankList } from '../bank-lists.ts';
 import type {
   Call,
   History,
@@ -440,3 +440,31 @@ export const createTimeline = (history: History, endedAtMs: number) => {
     decisionOf: (list: BankList): Decision | undefined => decisions.get(list),
   };
 };
+
+/** A process gives up a call after PROVIDER_TIMEOUT, and an operator's with all of its repeats. */
+export const endOf = ({ refreshes }: Timeline, { endedAtMs, askedAtMs, process }: Call): number => {
+  const answeredAtMs = refreshes
+    .filter((refresh) => refresh.process === process && refresh.atMs <= askedAtMs)
+    .map((refresh) => refresh.endedAtMs ?? Infinity)
+    .filter((atMs) => atMs >= askedAtMs);
+  return Math.min(endedAtMs, askedAtMs + process.timeoutMs, ...answeredAtMs);
+};
+
+/** The calls of each fleet. */
+export const fleets = ({ calls }: Timeline): Call[][] =>
+  FIELDS.map((fields) => calls.filter(({ process }) => process.fields === fields));
+
+/** Whether somebody else's Retry-After is still in force. */
+export const isPostponedByAnother = (
+  timeline: Timeline,
+  calls: readonly Call[],
+  than: Call,
+  atMs: number,
+): boolean =>
+  calls.some(
+    (call) =>
+      call !== than &&
+      call.retryAfterMs !== undefined &&
+      call.askedAtMs < atMs &&
+      timeline.leaveAloneUntilMs(call) > atMs,
+  );
