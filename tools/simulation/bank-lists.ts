@@ -46,15 +46,23 @@ export interface BankList {
 
 /**
  * The `BANK_FIELDS` of the simulated fleets. Replicas with different ones share nothing, also where
- * only the source of a field differs. The last two mean the same as the first, and differ only here:
- * their fleets have another key, and another path in the provider's address.
+ * only the source of a field differs. Those after the first two mean the same as the first, and
+ * differ only here: their fleets have another setting, see {@link OTHER_SETTINGS}.
  */
 export const FIELDS = [
   'code,ispb:ids.ispb,name,site?',
   'code,ispb:ids.ispb,name,site:ids.site?',
   'code, ispb:ids.ispb, name, site?',
   'code, ispb:ids.ispb,name,site?',
+  'code,ispb:ids.ispb, name,site?',
 ] as const;
+
+/** By the index of their fields. */
+export const OTHER_SETTINGS: Readonly<Record<number, Readonly<Record<string, string>>>> = {
+  2: { CACHE_SIGNING_KEY: 'the key of every other one of these replicas' },
+  3: { PROVIDER_SANDBOX_BASE_URL: 'http://provider.example/other' },
+  4: { BANK_REQUIRED_FIELDS: 'code' },
+};
 export type Fields = (typeof FIELDS)[number];
 
 /**

@@ -421,10 +421,10 @@ const setup = (pace: Pace, replicas: number | undefined, { hasRedis, hasSnapshot
       /** The list is inside an object. */
       isInside: fc.constantFrom(false, false, true),
       /**
-       * Every other replica may have other BANK_FIELDS, another key or another path of the provider,
-       * and then shares nothing.
+       * Every other replica may have other BANK_FIELDS, or one other setting that lists depend on, and
+       * then shares nothing.
        */
-      otherFleet: fc.constantFrom<(0 | 1 | 2 | 3)[]>(0, 0, 0, 0, 0, 1, 2, 3),
+      otherFleet: fc.constantFrom<(0 | 1 | 2 | 3 | 4)[]>(0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4),
       everyAnswerDiffers: fc.boolean(),
       /** How long it takes until an operator sees that the provider's list is refused. */
       attentionMs: {

@@ -5,7 +5,7 @@ import { createCore, type Core } from '../../src/core.ts';
 import type { Files } from '../../src/sharing/snapshot-file.ts';
 import type { ServiceEvent } from '../../src/telemetry/events.ts';
 import { createEventLog, createLogger } from '../../src/telemetry/log.ts';
-import { FIELDS, MIN_BANKS, type Fields } from './bank-lists.ts';
+import { FIELDS, MIN_BANKS, OTHER_SETTINGS, type Fields } from './bank-lists.ts';
 import type { History, Process, Refresh, Visit } from './history.ts';
 import type { Setup } from './plan.ts';
 import { TOKEN, type Caller, type ProviderWorld } from './provider.ts';
@@ -58,7 +58,7 @@ export const newMachine = (setup: Setup, index: number): Machine => {
 const toConfig = (setup: Setup, ttlMs: number, fields: Fields): Config =>
   parseConfig({
     PROVIDER_ENVIRONMENT: 'sandbox',
-    PROVIDER_SANDBOX_BASE_URL: `http://provider.example${fields === FIELDS[3] ? '/other' : ''}`,
+    PROVIDER_SANDBOX_BASE_URL: 'http://provider.example',
     PROVIDER_ACCESS_TOKEN: TOKEN,
     PROVIDER_TIMEOUT: `${setup.timeoutMs}ms`,
     PROVIDER_MAX_BODY: '128kb',
@@ -70,9 +70,8 @@ const toConfig = (setup: Setup, ttlMs: number, fields: Fields): Config =>
     CACHE_MAX_STALE: `${setup.maxStaleMs}ms`,
     ...(setup.hasSnapshot && { CACHE_SNAPSHOT_FILE: '/snapshot' }),
     ...(setup.hasRedis && { CACHE_REDIS_URL: 'redis://redis.example' }),
-    ...(fields === FIELDS[2]
-      ? { CACHE_SIGNING_KEY: 'the key of every other one of these replicas' }
-      : setup.isSigned && { CACHE_SIGNING_KEY: 'the key of all of these replicas' }),
+    ...(setup.isSigned && { CACHE_SIGNING_KEY: 'the key of all of these replicas' }),
+    ...OTHER_SETTINGS[FIELDS.indexOf(fields)],
   });
 
 /**

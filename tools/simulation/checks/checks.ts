@@ -34,6 +34,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
   'While the provider is healthy, there is a list': freshness.aListIsThereWhenTheProviderIs,
   'A request waits at most PROVIDER_TIMEOUT': freshness.nobodyWaitsTooLong,
   'Who comes without a list during a load waits for it': freshness.whoComesDuringALoadWaitsForIt,
+  'Who waits for a load hears of its failure at once': freshness.whoWaitsHearsOfAFailureAtOnce,
   'Requests without a list get the failure of the fleet at once':
     freshness.aKnownFailureIsAnsweredAtOnce,
   'A browser without a list is told to come back within a minute':

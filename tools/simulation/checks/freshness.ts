@@ -135,6 +135,20 @@ export const whoComesDuringALoadWaitsForIt: Check = function* (timeline) {
   }
 };
 
+/** Not once the other replicas know, too. */
+export const whoWaitsHearsOfAFailureAtOnce: Check = function* (timeline) {
+  for (const { process, atMs, failure, endedAtMs = atMs } of timeline.visits) {
+    const calls = timeline.callsOf(process).filter(({ askedAtMs }) => askedAtMs <= endedAtMs);
+    const last = calls.at(-1);
+    if (!failure || !last?.failure || last.askedAtMs > atMs) continue;
+    const failedAtMs = endOf(timeline, last);
+    const lateMs = endedAtMs - Math.max(atMs, failedAtMs);
+    if (failedAtMs < atMs || lateMs < SECOND / 4) continue;
+    if (timeline.ranThrough(process, last.askedAtMs, endedAtMs))
+      yield [endedAtMs, process, `answers ${failure} ${lateMs} ms after ${placeOf(last)} failed`];
+  }
+};
+
 export const aKnownFailureIsAnsweredAtOnce: Check = function* (timeline) {
   for (const { process, atMs, endedAtMs = Infinity, failure } of timeline.visits) {
     if (
