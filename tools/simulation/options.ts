@@ -6,7 +6,7 @@ import { PACES, type Pace } from './plan.ts';
 
 const USAGE = `npm run simulate -- [options]
 
---mode MODE     safety (the default), quick, day, rush, liveness or quiet; see docs/testing.md
+--mode MODE     safety (the default), quick, day, rush, few, liveness or quiet; see docs/testing.md
 --days N        until so many days of 24 simulated hours are over; 40 unless given
 --runs N        so many runs instead
 --seed N        for the same runs again
@@ -59,7 +59,20 @@ const MODES: Readonly<Record<string, readonly Pace[]>> = {
   /** Mostly days, so that a fleet-day is one of 24 hours. */
   safety: ['day', 'day', 'day', 'day', 'day', 'rush'],
   /** What finds most in little time. */
-  quick: ['rush', 'liveness', 'rush', 'day', 'rush', 'quiet'],
+  quick: [
+    'rush',
+    'few',
+    'liveness',
+    'few',
+    'rush',
+    'few',
+    'day',
+    'few',
+    'rush',
+    'few',
+    'quiet',
+    'few',
+  ],
 };
 const { mode, path, trace } = values;
 const pace = PACES.find((name) => name === mode);

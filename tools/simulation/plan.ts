@@ -387,13 +387,17 @@ const anyEvent = (stores: Stores, action: fc.Arbitrary<Action>, fromMs: number, 
 
 /**
  * Kinds of run. `day`: at least one event in each hour of a day. `rush`: up to 40 events in six
- * minutes. `liveness`: up to 20 in three minutes, after which all is healed but what remains for
- * good. `quiet`: days, or two months, in which next to nothing happens.
+ * minutes. `few`: up to three in six minutes, so that nothing excuses what follows from them.
+ * `liveness`: up to 20 in three minutes, after which all is healed but what remains for good.
+ * `quiet`: days, or two months, in which next to nothing happens.
  */
-export const PACES = ['day', 'rush', 'liveness', 'quiet'] as const;
+export const PACES = ['day', 'rush', 'few', 'liveness', 'quiet'] as const;
 export type Pace = (typeof PACES)[number];
 
-const HOURS = { day: 24, rush: 0.1, liveness: 0.05, quiet: 72 } satisfies Record<Pace, number>;
+const HOURS = { day: 24, rush: 0.1, few: 0.1, liveness: 0.05, quiet: 72 } satisfies Record<
+  Pace,
+  number
+>;
 /** The first is below PROVIDER_TIMEOUT, and takes much more work than the others. */
 const SHORT_TTLS = [1, 4, 4, 20, 20, 60, 60, 3_600, 3_600].map((s) => s * SECOND);
 /** In runs with a shorter CACHE_TTL everything happens in a third of the time. */
@@ -402,6 +406,7 @@ const USUAL_TTL_MS = 20 * SECOND;
 const TTLS = {
   day: [HOUR, HOUR / 2, 6 * HOUR],
   rush: SHORT_TTLS,
+  few: SHORT_TTLS,
   liveness: SHORT_TTLS,
   quiet: [HOUR, 6 * HOUR, 30 * DAY],
 } satisfies Record<Pace, number[]>;
@@ -431,6 +436,7 @@ const setup = (pace: Pace, replicas: number | undefined, { hasRedis, hasSnapshot
         day: fc.constantFrom(...[5, 5, 5, 20, 20, 20, 60, undefined].map((m) => m && m * MINUTE)),
         quiet: fc.constant(20 * MINUTE),
         rush: fc.constant(undefined),
+        few: fc.constant(undefined),
         liveness: fc.constant(undefined),
       }[pace],
       wallErrorsMs: fc.oneof(
@@ -456,13 +462,13 @@ const planWith = (stores: Stores, pace: Pace, replicas: number | undefined) => {
       maxLength: 3,
       size: 'max',
     });
-  const few = { rush: 40, liveness: 20, quiet: 2, day: 0 }[pace];
+  const most = { rush: 40, few: 3, liveness: 20, quiet: 2, day: 0 }[pace];
   const events =
     pace === 'day'
       ? fc
           .tuple(...Array.from({ length: hours }, (_, hour) => ofHour(hour)))
           .map((found) => found.flat())
-      : fc.array(anyEvent(stores, action, 0, hours * HOUR), { maxLength: few, size: 'max' });
+      : fc.array(anyEvent(stores, action, 0, hours * HOUR), { maxLength: most, size: 'max' });
   return fc
     .record({ setup: setup(pace, replicas, stores), events })
     .map(({ setup: made, events: planned }) => ({

@@ -168,6 +168,13 @@ const isCalm = (timeline: Timeline, { process }: Call, fromMs: number, toMs: num
 const failuresUpTo = (timeline: Timeline, calls: readonly Call[], index: number): number =>
   index - calls.slice(0, index).findLastIndex((call) => timeline.wasTaken(call));
 
+/** How many have certainly failed, one after the other. */
+const certainFailuresUpTo = (calls: readonly Call[], index: number): number =>
+  index - calls.slice(0, index + 1).findLastIndex(({ failure, isForced }) => !failure || isForced);
+
+/** After so many failures in a row the wait is the longest one, which has no jitter. */
+const MANY_FAILURES = 8;
+
 /** The latest moment of the next attempt that a `Retry-After` leaves to a fleet. */
 const postponedUntilMs = (timeline: Timeline, calls: readonly Call[], atMs: number): number =>
   Math.max(
@@ -191,7 +198,9 @@ export const aFailureIsFollowedInTime: Check = function* (timeline) {
       const next = calls[index + 1];
       if (!timeline.ranThrough(process, call.askedAtMs, fromMs + SECOND)) continue;
       const slowestMs = timeline.longestRetryMs(process);
-      const leastMs = Math.min(SECOND, next?.process.ttlMs ?? 0, slowestMs);
+      const isMany = certainFailuresUpTo(calls, index) >= MANY_FAILURES;
+      const quickestMs = Math.min(...calls.map((each) => longestRetryMs(each.process)));
+      const leastMs = Math.min(isMany ? MINUTE : SECOND, quickestMs);
       const mostMs = Math.min(2 ** failuresUpTo(timeline, calls, index) * SECOND, slowestMs);
       const slackMs = timeline.hasRedis ? HANDED_ON_MS : EXACT_MS;
       const latestMs =
