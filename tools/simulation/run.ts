@@ -1,7 +1,8 @@
 /* oxlint-disable no-await-in-loop -- one step after the other is what a simulation is */
 import { OVERRIDABLE, type Overridable } from '../../src/banks/guard/guard.ts';
 import type { History, Serving, Trouble } from './history.ts';
-import type { Action, Event, Plan } from './plan.ts';
+import type { Action } from './actions.ts';
+import type { Event, Plan } from './plan.ts';
 import { forged } from './forgery.ts';
 import { createProviderWorld, type ListChange } from './provider.ts';
 import { createRedisWorld, spoilt } from './redis.ts';
@@ -268,7 +269,10 @@ export const run = async (
       if (isGone)
         later(12 * SECOND, 'it is gone', () => restart(machine, 2 * anotherStartsAfterMs));
     },
-    'late starts': ({ isWithoutList, failures, starts, isRedisEmptiedAfterMs }, machine) => {
+    'late starts': (
+      { isWithoutList, failures, starts, redisHangs, isRedisEmptiedAfterMs },
+      machine,
+    ) => {
       const others = machines.filter((each) => each !== machine);
       if (isWithoutList) {
         for (const each of machines) {
@@ -283,8 +287,14 @@ export const run = async (
           perform.provider({ type: 'provider', ...failure, isForAll: true, forMs }, machine),
         );
         operate(fromMs + 50, machine, () => []);
+        later(fromMs + 55, 'a browser comes', () => perform.visit({ type: 'visit' }, machine));
         fromMs += forMs;
       }
+      const hanging = { forMs: fromMs, isForAll: true } as const;
+      if (redisHangs !== null)
+        later(SECOND, 'redis hangs', () =>
+          perform.redis({ type: 'redis', fault: redisHangs, ...hanging }, machine),
+        );
       for (const [index, { afterMs, hasDisk }] of starts.entries()) {
         const each = others[index];
         if (!each) continue;

@@ -51,8 +51,6 @@ export const retryAfterIsObeyed: Check = function* (timeline) {
       for (let next = index + 1; next < calls.length; next += 1) {
         const call = calls[next];
         if (!call || call.askedAtMs > endedAtMs + retryAfterMs) break;
-        // A list ends it that was asked for after it.
-        if (call.askedAtMs > endedAtMs && call.deliveredAtMs < Infinity) break;
         const { startedAtMs, readyAtMs } = call.process;
         // Who has been told of it still knows it when Redis has gone.
         const toldAtMs = Math.min(call.askedAtMs, Math.max(endedAtMs, readyAtMs) + SETTLED_MS);
@@ -91,6 +89,8 @@ export const retryAfterIsObeyed: Check = function* (timeline) {
             call.process,
             `calls ${untilMs - call.askedAtMs} ms before Retry-After is over`,
           ];
+        // A list ends it that was asked for after it.
+        if (call.askedAtMs > endedAtMs && call.deliveredAtMs < Infinity) break;
       }
     }
 };
@@ -196,6 +196,8 @@ export const aFailureIsFollowedInTime: Check = function* (timeline) {
       if (!failure || (call.isForced && failure === 'timeout')) continue;
       const fromMs = endOf(timeline, call);
       const next = calls[index + 1];
+      // The next one may have been under way already.
+      if (next && next.askedAtMs <= fromMs) continue;
       if (!timeline.ranThrough(process, call.askedAtMs, fromMs + SECOND)) continue;
       const slowestMs = timeline.longestRetryMs(process);
       const isMany = certainFailuresUpTo(calls, index) >= MANY_FAILURES;

@@ -1,0 +1,354 @@
+import * as fc from 'fast-check';
+import type { Overridable } from '../../src/banks/guard/guard.ts';
+import { BEHAVIOURS, LIST_CHANGES, type BehaviourName, type ListChange } from './provider.ts';
+import { REDIS_FAULTS, type RedisFault } from './redis.ts';
+
+// What can happen to a fleet: how often, and with what. `isForAll`: to all replicas, or to that of
+// the event. `needs`: the stores without which it means nothing.
+
+export const SECOND = 1_000;
+export const MINUTE = 60 * SECOND;
+export const HOUR = 60 * MINUTE;
+export const DAY = 24 * HOUR;
+
+/** Durations from some milliseconds on: as many in each power of ten. */
+const lasting = (longestMs: number): fc.Arbitrary<number> =>
+  fc.nat({ max: 60 }).map((step) => Math.round(20 * (longestMs / 20) ** (step / 60)));
+const keys = <K extends string>(record: Readonly<Record<K, unknown>>): fc.Arbitrary<K> =>
+  fc.constantFrom(...(Object.keys(record) as K[]));
+
+/** Errors of a wall clock: by parts of a second, by days, by years. */
+export const clockErrorMs = fc.constantFrom(
+  -700,
+  400,
+  -5 * MINUTE,
+  -30 * MINUTE,
+  90 * SECOND,
+  -8 * DAY,
+  8 * DAY,
+  3_650 * DAY,
+  -3_650 * DAY,
+);
+
+/** Between what happens to one replica and to the next. */
+const apartMs = fc.constantFrom(0, 5, 40, 4_000);
+/** One thing at a time. */
+export const EVENTS = {
+  refresh: { weight: 2, having: { isForAll: fc.boolean(), apartMs } },
+  /**
+   * Operators accept the provider's list where a replica refuses it, at once or one by one; another
+   * one asks there at the same moment, for something else.
+   */
+  accept: {
+    weight: 4,
+    having: {
+      reasons: fc.constantFrom<Overridable[][]>(['shrunk'], ['drifted'], ['shrunk', 'drifted']),
+      another: fc.option(fc.constantFrom<Overridable[][]>([], ['shrunk'], ['drifted'])),
+      isForAll: fc.boolean(),
+      apartMs,
+    },
+  },
+  visit: { weight: 1, having: {} },
+  /** As by a loss of power: its clock may be wrong afterwards. */
+  kill: {
+    weight: 2,
+    having: { downMs: lasting(HOUR), clockMs: fc.option(clockErrorMs, { freq: 2 }) },
+  },
+  stop: { weight: 2, having: { downMs: lasting(HOUR) } },
+  /** The machine is suspended, or only the process is. */
+  sleep: { weight: 2, having: { forMs: lasting(4 * HOUR), isMachine: fc.boolean() } },
+  'wall clock': {
+    weight: 3,
+    having: { to: fc.oneof(clockErrorMs, fc.constantFrom(0, 0, 'it stands still' as const)) },
+  },
+  disk: {
+    needs: 'snapshot',
+    weight: 1,
+    having: { fails: fc.boolean(), slowMs: lasting(5 * SECOND), forMs: lasting(HOUR) },
+  },
+  /** Somebody deletes it or writes into it; what is signed may have changed anywhere, or be forged. */
+  snapshot: {
+    needs: 'snapshot',
+    weight: 1,
+    having: {
+      become: fc.constantFrom('lost', 'cut short', 'spoilt', 'forged'),
+      isRestarted: fc.boolean(),
+    },
+  },
+  provider: {
+    weight: 5,
+    having: {
+      behaviour: fc.oneof(
+        { weight: 3, arbitrary: keys<BehaviourName>(BEHAVIOURS) },
+        { weight: 1, arbitrary: fc.constantFrom<BehaviourName[]>('rate-limited', 'unavailable') },
+      ),
+      retryAfterS: fc.constantFrom(undefined, 3, 120, 600, 20_000, 100_000),
+      forMs: lasting(HOUR),
+      isForAll: fc.constantFrom(true, true, true, false),
+    },
+  },
+  'provider slow': {
+    weight: 2,
+    having: {
+      ms: fc.constantFrom(300, 1_500, 1_900, 2_500, 4_500),
+      isDeaf: fc.boolean(),
+      forMs: lasting(HOUR / 2),
+    },
+  },
+  list: {
+    weight: 5,
+    having: {
+      change: fc.oneof(
+        keys<ListChange>(LIST_CHANGES),
+        fc.constantFrom<ListChange[]>('as usual', 'an eighth of it gone'),
+      ),
+      /** Once, or once more at each call, or at each fifth. */
+      everyCalls: fc.constantFrom(undefined, undefined, undefined, 1, 5),
+    },
+  },
+  redis: {
+    needs: 'redis',
+    weight: 5,
+    having: {
+      fault: fc.constantFrom<RedisFault[]>(...REDIS_FAULTS),
+      forMs: lasting(HOUR / 2),
+      isForAll: fc.boolean(),
+    },
+  },
+  'redis connections': {
+    needs: 'redis',
+    weight: 1,
+    having: { become: fc.constantFrom('cut', 'half-open'), isForAll: fc.boolean() },
+  },
+  /**
+   * Another server takes over, with older data: null stands for those before an operator accepted a
+   * list. After a long time, with none.
+   */
+  'redis fail-over': {
+    needs: 'redis',
+    weight: 3,
+    having: { lostMs: fc.option(lasting(DAY), { freq: 2 }) },
+  },
+  'redis emptied': { needs: 'redis', weight: 1, having: {} },
+  'redis clock': { needs: 'redis', weight: 1, having: { byMs: clockErrorMs } },
+  /**
+   * Somebody without the key changes what it has, once or again and again, at random or into
+   * something that only its signature tells from what a replica writes; only with a key.
+   */
+  'redis spoilt': {
+    needs: 'redis',
+    weight: 2,
+    having: { times: fc.constantFrom(1, 1, 12), isForged: fc.boolean() },
+  },
+};
+
+/** What belongs together, as it goes on for up to some minutes. */
+export const SEQUENCES = {
+  /** Half of the list goes while a replica is cut off from Redis; operators accept both there and
+   * elsewhere, and ask again when it is back. */
+  partition: {
+    needs: 'redis',
+    weight: 1,
+    having: {
+      forMs: fc.constantFrom(6 * SECOND, 20 * SECOND, 3 * MINUTE),
+      isAcceptedThereFirst: fc.boolean(),
+      refreshesAfterMs: fc.option(apartMs),
+    },
+  },
+  /**
+   * Operators accept half a list. A replica starts again from its snapshot while it is cut off from
+   * Redis, and is asked for a list; another one may be asked too, meanwhile or afterwards.
+   */
+  'restart apart': {
+    needs: 'both',
+    weight: 2,
+    having: {
+      isAccepted: fc.boolean(),
+      forMs: fc.constantFrom(20 * SECOND, MINUTE),
+      anotherAskedAfterMs: fc.option(fc.constantFrom(5 * SECOND, 15 * SECOND, 2 * MINUTE)),
+      clockMs: fc.option(clockErrorMs, { freq: 2 }),
+    },
+  },
+  /**
+   * Two replicas load without knowing of each other, and the earlier question is answered later,
+   * perhaps with a longer list. Then one of them may start again, from its snapshot if it has one,
+   * beside what Redis has. Afterwards a little is lost.
+   */
+  'loads apart': {
+    needs: 'redis',
+    weight: 2,
+    having: {
+      apartMs: fc.constantFrom(1_200, 4_000),
+      isLonger: fc.boolean(),
+      isLaterCutOff: fc.boolean(),
+      isRestarted: fc.boolean(),
+    },
+  },
+  /**
+   * One replica is told to wait while a slow answer is on its way to another one, and may be told
+   * again, to wait for less; an operator may ask the other one again, which ends the wait.
+   */
+  'limit meanwhile': {
+    weight: 2,
+    having: {
+      retryAfterS: fc.constantFrom(120, 20_000),
+      isToldLess: fc.boolean(),
+      killed: fc.constantFrom(undefined, 'while it waits for the answer', 'afterwards'),
+      isAskedAgain: fc.boolean(),
+    },
+  },
+  /**
+   * A replica is told to wait, with a list to serve or without one. Its next attempt may fail for
+   * another reason, Redis may lose all, and it may be gone when another replica starts.
+   */
+  'told to wait': {
+    needs: 'redis',
+    weight: 3,
+    having: {
+      retryAfterS: fc.constantFrom(120, 600, 20_000),
+      isWithoutList: fc.boolean(),
+      failsOtherwise: fc.boolean(),
+      isRedisEmptied: fc.boolean(),
+      isGone: fc.boolean(),
+      anotherStartsAfterMs: fc.constantFrom(20 * SECOND, 75 * SECOND, 150 * SECOND),
+      hasAnotherSnapshot: fc.boolean(),
+    },
+  },
+  /**
+   * The provider fails in one way after the other, and an operator and a browser ask each time.
+   * Meanwhile other replicas start, with their disk or without, and Redis may hang or lose all.
+   */
+  'late starts': {
+    needs: 'redis',
+    weight: 4,
+    having: {
+      isWithoutList: fc.boolean(),
+      failures: fc.array(
+        fc.record({
+          behaviour: fc.constantFrom<BehaviourName[]>(
+            'rate-limited',
+            'rate-limited',
+            'unavailable',
+            'hang',
+            'forbidden',
+          ),
+          retryAfterS: fc.constantFrom(undefined, 3, 120, 600),
+          forMs: fc.constantFrom(2 * SECOND, 10 * SECOND, 40 * SECOND),
+        }),
+        { minLength: 1, maxLength: 3 },
+      ),
+      starts: fc.array(fc.record({ afterMs: lasting(150 * SECOND), hasDisk: fc.boolean() }), {
+        minLength: 1,
+        maxLength: 4,
+      }),
+      redisHangs: fc.option(fc.constantFrom<RedisFault[]>('hangs on writes', 'is slow'), {
+        freq: 1,
+      }),
+      isRedisEmptiedAfterMs: fc.option(fc.constantFrom(4 * SECOND, 30 * SECOND), { freq: 1 }),
+    },
+  },
+  /**
+   * All is lost but the disk of one replica, which starts last; Redis may have older data, or what
+   * nobody can use; the provider may be down. The first one may be stopped while it loads, and an
+   * operator may ask as soon as the provider is back. The clock of the last one may be wrong then.
+   */
+  'all anew': {
+    needs: 'redis',
+    weight: 2,
+    having: {
+      behaviour: fc.constantFrom<BehaviourName[]>('healthy', 'hang', 'hang', 'unavailable'),
+      retryAfterS: fc.constantFrom(undefined, 20_000),
+      forMs: fc.constantFrom(20 * SECOND, MINUTE),
+      become: fc.constantFrom('emptied', 'spoilt', 'older'),
+      apartMs: fc.constantFrom(SECOND, 7 * SECOND),
+      isFirstStopped: fc.boolean(),
+      isAskedAfter: fc.boolean(),
+      clockMs: fc.option(clockErrorMs, { freq: 2 }),
+    },
+  },
+  /**
+   * In an outage, once lists are stale, Redis loses its list and one replica starts without one, or
+   * Redis keeps it and all start without one.
+   */
+  'anew in an outage': {
+    needs: 'redis',
+    weight: 1,
+    having: { isAll: fc.boolean(), retryAfterS: fc.constantFrom(undefined, 600) },
+  },
+  /**
+   * A list other than the usual one comes, which operators may accept; the usual one comes back, or
+   * not; then a little is lost. Each is for an operator of the same replica or of two in turn, and
+   * one of them may have started again just before.
+   */
+  'there and back': {
+    weight: 4,
+    having: {
+      change: fc.constantFrom<ListChange[]>(
+        'a fifth more',
+        'a third more',
+        'twice as many',
+        'a fifth of it gone',
+        'half of it gone',
+        'three without a name',
+        'all codes are numbers',
+      ),
+      isAccepted: fc.boolean(),
+      comesBack: fc.constantFrom(true, true, false),
+      thenChange: fc.constantFrom<ListChange[]>(
+        'an eighth of it gone',
+        'a fifth of it gone',
+        'three without a name',
+        'three codes are numbers',
+      ),
+      restartedBefore: fc.option(fc.nat({ max: 3 }), { freq: 1 }),
+      isHandedOn: fc.boolean(),
+    },
+  },
+  /** Many lists, each for an operator of one replica or of all in turn: now and then a little goes. */
+  'slow loss': {
+    weight: 3,
+    having: {
+      change: fc.constantFrom<ListChange[]>(
+        'one of it gone',
+        'one without a name',
+        'one code is a number',
+      ),
+      everyLists: fc.constantFrom(3, 4, 5),
+      isHandedOn: fc.boolean(),
+      isRestarted: fc.boolean(),
+    },
+  },
+  /** The disk fails once a snapshot has been read; an operator asks for a list when it works again. */
+  'disk fails at a start': {
+    needs: 'snapshot',
+    weight: 1,
+    having: { afterMs: fc.constantFrom(0, 5, 20, 60), forMs: fc.constantFrom(SECOND, MINUTE) },
+  },
+  /**
+   * In an outage a wall clock is wrong for a while, and right again, or stays as it is: while the
+   * process runs, or each time after it was killed.
+   */
+  'clock corrected': {
+    needs: 'snapshot',
+    weight: 2,
+    having: {
+      wrongByMs: clockErrorMs,
+      isSetByStarts: fc.tuple(fc.boolean(), fc.boolean()),
+      isKept: fc.boolean(),
+    },
+  },
+};
+
+/** How a kind of action is made up. */
+export interface ActionKind {
+  readonly needs?: string;
+  readonly weight: number;
+  readonly having: Readonly<Record<string, fc.Arbitrary<unknown>>>;
+}
+
+const ACTIONS = { ...EVENTS, ...SEQUENCES };
+
+type Made<T> = { readonly [K in keyof T]: T[K] extends fc.Arbitrary<infer V> ? V : never };
+export type Action = {
+  [T in keyof typeof ACTIONS]: { readonly type: T } & Made<(typeof ACTIONS)[T]['having']>;
+}[keyof typeof ACTIONS];
