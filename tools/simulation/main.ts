@@ -8,8 +8,8 @@ import type { Message } from './worker.ts';
 
 const worker = fileURLToPath(new URL('./worker.js', import.meta.url));
 const { workers } = options;
-/** Longer than a run takes, and than fast-check looks for the fewest events. */
-const LONGEST_SILENCE_MS = 180_000;
+/** Much longer than a run takes. */
+const LONGEST_SILENCE_MS = 60_000;
 const total = { runs: 0, days: 0, events: 0, steps: 0, calls: 0 };
 const print = (text: string): void => void process.stdout.write(`${text}\n`);
 

@@ -99,7 +99,7 @@ const setup = (pace: Pace, replicas: number | undefined, { hasRedis, hasSnapshot
       ttlMs: fc.constantFrom(...TTLS[pace]),
       otherTtl: fc.constantFrom(1, 1, 1, 0.5),
       maxStaleMs: fc.constantFrom(7 * DAY, pace === 'day' ? 2 * HOUR : 40 * SECOND),
-      timeoutMs: fc.constantFrom(2 * SECOND, 4 * SECOND),
+      timeoutMs: fc.constantFrom(...[2, 4, 4, 12].map((s) => s * SECOND)),
       hasRedis: fc.constant(hasRedis),
       hasSnapshot: fc.constant(hasSnapshot),
       isSigned: fc.boolean(),

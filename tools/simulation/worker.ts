@@ -37,11 +37,13 @@ process.on('message', () => enough.abort());
 process.on('disconnect', () => process.exit());
 
 const perform = async (pace: Pace, runSeed: number): Promise<boolean> => {
-  await tell({ begins: `--mode ${pace} --only=${runSeed}` });
+  const begins = `--mode ${pace} --only=${runSeed}`;
   let isFirst = true;
   let isFound = false;
   const trace: string[] = [];
   const property = fc.asyncProperty(plan(pace, replicas), async (made: Plan) => {
+    // Also of each run with fewer events.
+    await tell({ begins });
     const note = (atMs: number, what: string, { name }: { readonly name: string }): void =>
       void trace.push(`${moment(atMs)} ${name}: ${what}`);
     const { history, steps, endedAtMs } = await run(made, isTraced && isFirst ? note : undefined);

@@ -60,6 +60,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
     fleet.okMeansThatItIsShared,
   'A list is written only over the one that its writer knew':
     fleet.noListIsWrittenOverOneThatItsWriterDidNotKnow,
+  'A damaged list is replaced at most 8 times a minute': fleet.damagedListsAreReplacedSparingly,
   'A list of a snapshot gives way to the one in Redis': fleet.aSnapshotGivesWay,
   'A list of a snapshot gives way to one in Redis that it does not certainly follow':
     fleet.aSnapshotThatFollowsNothingGivesWay,
@@ -72,8 +73,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
   'What was unusable is told by every replica, as long as the list is cached':
     operators.aStoredListIsDescribed,
   'The last failure is told, also after a success': operators.theLastFailureIsTold,
-  'A failure of another replica is one that the provider caused':
-    operators.failuresElsewhereAreThoseOfTheProvider,
+  'A failure that is told is one that the provider caused': operators.failuresAreThoseOfTheProvider,
   'A list is told to be shared when Redis has it': operators.isSharedIsTrue,
   'A load is told while it goes on': operators.aLoadIsTold,
   'The store that a list was restored from is told': operators.theStoreIsTold,

@@ -87,6 +87,22 @@ export const noListIsWrittenOverOneThatItsWriterDidNotKnow: Check = function* (t
   }
 };
 
+/** By each replica: the README of the sharing. */
+const MOST_REPLACED = 8;
+
+/** Others may be able to read it, and write it again. */
+export const damagedListsAreReplacedSparingly: Check = function* ({ writes }) {
+  for (const [index, { atMs, call, writer }] of writes.entries()) {
+    const same = writes
+      .slice(0, index)
+      .filter((write) => write.call === call && write.writer === writer);
+    // The first one replaced nothing that was damaged.
+    const from = same.length > MOST_REPLACED ? same.at(-MOST_REPLACED) : undefined;
+    if (from && atMs - from.atMs < MINUTE - SECOND)
+      yield [atMs, writer, `writes ${nameOf(call.list)} ${MOST_REPLACED + 1} times in a minute`];
+  }
+};
+
 /** What a process had saved before it was started gives way to what Redis has. */
 export const aSnapshotGivesWay: Check = function* (timeline) {
   if (!timeline.everyAnswerDiffers) return;

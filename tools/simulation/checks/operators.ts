@@ -350,13 +350,14 @@ export const theLastFailureIsTold: Check = function* (timeline) {
 };
 
 /** Also where somebody has written into the lease who could. */
-export const failuresElsewhereAreThoseOfTheProvider: Check = function* (timeline) {
+export const failuresAreThoseOfTheProvider: Check = function* (timeline) {
   for (const { process, atMs, event } of timeline.reports) {
-    if (event.type !== 'list-load-failed-elsewhere') continue;
+    const isElsewhere = event.type === 'list-load-failed-elsewhere';
+    if (event.type !== 'list-load-failed' && !isElsewhere) continue;
     const { kind } = event.error;
     const isCaused = timeline.calls.some(
       (call) =>
-        call.process.fields === process.fields &&
+        (isElsewhere ? call.process.fields === process.fields : call.process === process) &&
         call.askedAtMs <= atMs &&
         // A time-out, and what the guard says, are of the replica that loaded.
         (call.failure === kind ||
