@@ -153,6 +153,8 @@ export const aFleetBacksOffAsOneClient: Check = function* (timeline) {
   }
 };
 
+/** What it takes to write a failure to Redis: a part of the wait. */
+const WRITTEN_MS = 0.25 * SECOND;
 /** What a claim in Redis, a message and the hand-over to another replica take. */
 const HANDED_ON_MS = 1.5 * SECOND;
 /** What times may differ by where one process counts them. */
@@ -204,7 +206,9 @@ export const aFailureIsFollowedInTime: Check = function* (timeline) {
       const quickestMs = Math.min(...calls.map((each) => longestRetryMs(each.process)));
       const leastMs = Math.min(isMany ? MINUTE : SECOND, quickestMs);
       const mostMs = Math.min(2 ** failuresUpTo(timeline, calls, index) * SECOND, slowestMs);
-      const slackMs = timeline.hasRedis ? HANDED_ON_MS : EXACT_MS;
+      const [earlyMs, slackMs] = timeline.hasRedis
+        ? [WRITTEN_MS, HANDED_ON_MS]
+        : [EXACT_MS, EXACT_MS];
       const latestMs =
         Math.max(fromMs + mostMs, postponedUntilMs(timeline, calls, fromMs)) + slackMs;
       const untilMs = Math.min(next?.askedAtMs ?? Infinity, latestMs);
@@ -213,7 +217,7 @@ export const aFailureIsFollowedInTime: Check = function* (timeline) {
         .some((other) => other.endedAtMs > call.askedAtMs - SETTLED_MS && !other.failure);
       if (isUnderWay || !isCalm(timeline, call, call.askedAtMs - 2 * MINUTE, untilMs)) continue;
       const waitMs = untilMs - fromMs;
-      if (next && !next.isForced && next.askedAtMs < fromMs + leastMs - EXACT_MS)
+      if (next && !next.isForced && next.askedAtMs < fromMs + leastMs - earlyMs)
         yield [untilMs, next.process, `calls ${waitMs} ms after the failure of ${placeOf(call)}`];
       if (
         untilMs === latestMs &&
