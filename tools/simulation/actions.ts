@@ -352,3 +352,6 @@ type Made<T> = { readonly [K in keyof T]: T[K] extends fc.Arbitrary<infer V> ? V
 export type Action = {
   [T in keyof typeof ACTIONS]: { readonly type: T } & Made<(typeof ACTIONS)[T]['having']>;
 }[keyof typeof ACTIONS];
+
+/** What an action of a type is made with. */
+export type Having<T extends Action['type']> = Omit<Extract<Action, { type: T }>, 'type'>;

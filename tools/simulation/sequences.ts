@@ -1,0 +1,262 @@
+import { OVERRIDABLE } from '../../src/banks/guard/guard.ts';
+import type { Having, SEQUENCES } from './actions.ts';
+import type { Director } from './director.ts';
+import type { Events } from './events.ts';
+import type { ListChange } from './provider.ts';
+import type { Machine } from './replica.ts';
+
+// What each sequence does: events, one after the other.
+
+const SECOND = 1_000;
+/** For long enough to be noticed, and saved. */
+const CLOCK_IS_KEPT_MS = 80 * SECOND;
+
+export type Sequences = {
+  readonly [T in keyof typeof SEQUENCES]: (having: Having<T>, machine: Machine) => unknown;
+};
+
+export const createSequences = (director: Director, events: Events): Sequences => {
+  const { setup, machines, record, later, operate } = director;
+
+  const loseDisk = ({ index, disk }: Machine): void => {
+    record('disk', index, undefined, 'lost');
+    disk.content = undefined;
+  };
+  const nextTo = (machine: Machine): Machine =>
+    machines[(machine.index + 1) % machines.length] ?? machine;
+  const cutOff = (machine: Machine, forMs: number): void =>
+    void events.redis({ fault: 'refuses connections', forMs, isForAll: false }, machine);
+  const changeList = (change: ListChange, machine: Machine): void =>
+    void events.list({ change, everyCalls: undefined }, machine);
+  const restart = (machine: Machine, downMs: number = SECOND): void =>
+    void events.kill({ downMs, clockMs: null }, machine);
+  const emptyRedis = (machine: Machine): void => void events['redis emptied']({}, machine);
+  const answerSlowly = (machine: Machine): void =>
+    void events['provider slow']({ ms: 1_500, isDeaf: false, forMs: 300 }, machine);
+  /** An operator of `machine` asks while the provider fails so for a second. */
+  const failOnce = (
+    afterMs: number,
+    machine: Machine,
+    failure: Omit<Having<'provider'>, 'forMs'>,
+  ): void => {
+    later(afterMs, 'a failure', () => events.provider({ ...failure, forMs: SECOND }, machine));
+    operate(afterMs + 50, machine, () => []);
+  };
+  const beginOutage = (machine: Machine, forMs: number, retryAfterS?: 600): void =>
+    void events.provider({ behaviour: 'unavailable', retryAfterS, forMs, isForAll: true }, machine);
+
+  return {
+    partition: ({ forMs, isAcceptedThereFirst, refreshesAfterMs }, machine) => {
+      cutOff(machine, forMs);
+      changeList('half of it gone', machine);
+      const other = nextTo(machine);
+      const inTurn = isAcceptedThereFirst ? [machine, other] : [other, machine];
+      inTurn.forEach((each, turn) => operate((forMs * (turn + 1)) / 3, each, () => OVERRIDABLE));
+      if (refreshesAfterMs !== null) operate(forMs + refreshesAfterMs, machine, () => []);
+    },
+    'restart apart': ({ isAccepted, forMs, anotherAskedAfterMs, clockMs }, machine) => {
+      const other = nextTo(machine);
+      changeList('half of it gone', machine);
+      if (isAccepted) operate(50, machine, () => OVERRIDABLE);
+      later(10 * SECOND, 'a restart', () => {
+        cutOff(machine, forMs);
+        events.kill({ downMs: SECOND, clockMs }, machine);
+      });
+      operate(14 * SECOND, machine, () => []);
+      if (anotherAskedAfterMs !== null) operate(10 * SECOND + anotherAskedAfterMs, other, () => []);
+    },
+    'loads apart': ({ apartMs, isLonger, isLaterCutOff, isRestarted }, machine) => {
+      const other = nextTo(machine);
+      const cut = isLaterCutOff ? other : machine;
+      const [earlierMs, forMs] = [5 * SECOND, 12 * SECOND];
+      changeList('as usual', machine);
+      operate(10, machine, () => OVERRIDABLE);
+      later(3 * SECOND, 'cut off', () => cutOff(cut, forMs));
+      later(earlierMs, 'a slow answer', () => {
+        answerSlowly(machine);
+        if (isLonger) changeList('a fifth more', machine);
+      });
+      operate(earlierMs, machine, () => []);
+      later(earlierMs + SECOND, 'as before', () => changeList('as usual', machine));
+      operate(earlierMs + apartMs, other, () => []);
+      if (isRestarted) later(forMs, 'a restart', () => restart(cut, 5 * SECOND));
+      later(forMs + 16 * SECOND, 'a little is lost', () =>
+        changeList('an eighth of it gone', machine),
+      );
+      operate(forMs + 16 * SECOND, cut, () => []);
+    },
+    'limit meanwhile': ({ retryAfterS, isToldLess, killed, isAskedAgain }, machine) => {
+      const other = nextTo(machine);
+      const limit = (afterMs: number, seconds: 3 | 120 | 20_000): void =>
+        failOnce(afterMs, other, {
+          behaviour: 'rate-limited',
+          retryAfterS: seconds,
+          isForAll: false,
+        });
+      answerSlowly(machine);
+      operate(0, machine, () => []);
+      limit(350, retryAfterS);
+      if (isToldLess) limit(5 * SECOND, 3);
+      if (isAskedAgain) operate(20 * SECOND, machine, () => []);
+      const [killedAfterMs, downMs] =
+        killed === 'afterwards' ? [10 * SECOND, SECOND] : [1_200, 10 * SECOND];
+      if (killed) later(killedAfterMs, 'killed', () => restart(machine, downMs));
+    },
+    'told to wait': (
+      {
+        retryAfterS,
+        isWithoutList,
+        failsOtherwise,
+        isRedisEmptied,
+        isGone,
+        anotherStartsAfterMs,
+        hasAnotherSnapshot,
+      },
+      machine,
+    ) => {
+      const other = nextTo(machine);
+      restart(other, anotherStartsAfterMs);
+      if (!hasAnotherSnapshot) loseDisk(other);
+      if (isWithoutList) {
+        for (const each of machines.filter((one) => one !== other)) {
+          loseDisk(each);
+          restart(each, 2 * SECOND);
+        }
+        emptyRedis(other);
+      }
+      // It starts in this second.
+      const [limit, refusal] = [
+        { behaviour: 'rate-limited', retryAfterS, isForAll: true },
+        { behaviour: 'forbidden', retryAfterS: undefined, isForAll: true },
+      ] as const;
+      failOnce(isWithoutList ? 1_500 : 2_500, machine, limit);
+      if (failsOtherwise) failOnce(6 * SECOND, machine, refusal);
+      if (isRedisEmptied) later(10 * SECOND, 'redis loses all', () => emptyRedis(other));
+      if (isGone)
+        later(12 * SECOND, 'it is gone', () => restart(machine, 2 * anotherStartsAfterMs));
+    },
+    'late starts': (
+      { isWithoutList, failures, starts, redisHangs, isRedisEmptiedAfterMs },
+      machine,
+    ) => {
+      const others = machines.filter((each) => each !== machine);
+      if (isWithoutList) {
+        for (const each of machines) {
+          loseDisk(each);
+          restart(each);
+        }
+        emptyRedis(machine);
+      }
+      let fromMs = 1_500;
+      for (const { forMs, ...failure } of failures) {
+        later(fromMs, 'a failure', () =>
+          events.provider({ ...failure, isForAll: true, forMs }, machine),
+        );
+        operate(fromMs + 50, machine, () => []);
+        later(fromMs + 55, 'a browser comes', () => events.visit({}, machine));
+        fromMs += forMs;
+      }
+      const failingMs = fromMs;
+      if (redisHangs !== null)
+        later(SECOND, 'redis hangs', () =>
+          events.redis({ fault: redisHangs, forMs: failingMs, isForAll: true }, machine),
+        );
+      for (const [index, { afterMs, hasDisk }] of starts.entries()) {
+        const each = others[index];
+        if (!each) continue;
+        if (!hasDisk) loseDisk(each);
+        restart(each, afterMs);
+      }
+      if (isRedisEmptiedAfterMs !== null)
+        later(isRedisEmptiedAfterMs, 'redis loses all', () => emptyRedis(machine));
+    },
+    'all anew': (
+      { behaviour, retryAfterS, forMs, become, apartMs, isFirstStopped, isAskedAfter, clockMs },
+      last,
+    ) => {
+      events.provider({ behaviour, retryAfterS, forMs, isForAll: true }, last);
+      if (become === 'older') events['redis fail-over']({ lostMs: 3.5 * setup.ttlMs }, last);
+      else if (become === 'spoilt' && setup.isSigned)
+        events['redis spoilt']({ times: 1, isForged: false }, last);
+      else emptyRedis(last);
+      for (const machine of machines) {
+        const turn = (machine.index - last.index - 1 + machines.length) % machines.length;
+        const downMs = (turn + 1) * apartMs;
+        const isLast = machine === last;
+        events.kill({ downMs, clockMs: isLast ? clockMs : null }, machine);
+        if (!isLast) loseDisk(machine);
+      }
+      const first = nextTo(last);
+      if (isFirstStopped)
+        later(2 * apartMs + 150, 'the first one is stopped', () =>
+          events.stop({ downMs: SECOND }, first),
+        );
+      if (isAskedAfter) operate(forMs + 10, last, () => []);
+    },
+    'anew in an outage': ({ isAll, retryAfterS }, machine) => {
+      beginOutage(machine, 2 * setup.ttlMs, retryAfterS);
+      later(1.3 * setup.ttlMs, 'all is stale', () => {
+        if (!isAll) emptyRedis(machine);
+        // The others have time to write what Redis has lost.
+        const downMs = (isAll ? 2 : 20) * SECOND;
+        for (const each of isAll ? machines : [machine]) {
+          loseDisk(each);
+          restart(each, downMs);
+        }
+      });
+    },
+    'there and back': (
+      { change, isAccepted, comesBack, thenChange, restartedBefore, isHandedOn },
+      machine,
+    ) => {
+      const turns: readonly { readonly next: ListChange; readonly isToAccept: boolean }[] = [
+        { next: 'as usual', isToAccept: true },
+        { next: change, isToAccept: isAccepted },
+        ...(comesBack ? [{ next: 'as usual' as const, isToAccept: false }] : []),
+        { next: thenChange, isToAccept: false },
+      ];
+      for (const [index, { next, isToAccept }] of turns.entries()) {
+        const afterMs = index * 6 * SECOND;
+        const each = isHandedOn && index % 2 > 0 ? nextTo(machine) : machine;
+        later(afterMs, 'another list', () => {
+          changeList(next, each);
+          if (restartedBefore === index) restart(each);
+        });
+        operate(afterMs + 3 * SECOND, each, () => (isToAccept ? OVERRIDABLE : []));
+      }
+    },
+    'slow loss': ({ change, everyLists, isHandedOn, isRestarted }, machine) => {
+      for (let index = 0; index < 7 * everyLists; index += 1) {
+        const afterMs = index * 1.5 * SECOND;
+        const who = isHandedOn ? machine.index + index : machine.index;
+        const each = machines[who % machines.length] ?? machine;
+        later(afterMs, 'another list', () =>
+          changeList(index % everyLists > 0 ? 'one bank renamed' : change, each),
+        );
+        operate(afterMs + 10, each, () => []);
+      }
+      if (isRestarted)
+        later(3 * everyLists * 1.5 * SECOND + SECOND, 'a restart', () => restart(machine));
+    },
+    'disk fails at a start': ({ afterMs, forMs }, machine) => {
+      restart(machine);
+      later(SECOND + afterMs, 'the disk fails', () =>
+        events.disk({ fails: true, slowMs: 5, forMs }, machine),
+      );
+      operate(SECOND + afterMs + forMs + 10 * SECOND, machine, () => []);
+    },
+    'clock corrected': ({ wrongByMs, isSetByStarts, isKept }, machine) => {
+      if (!('errorMs' in machine.wall)) return;
+      const { errorMs } = machine.wall;
+      beginOutage(machine, 4 * CLOCK_IS_KEPT_MS);
+      const settings = [errorMs + wrongByMs, ...(isKept ? [] : [errorMs])];
+      settings.forEach((to, index) =>
+        later(index * CLOCK_IS_KEPT_MS, 'a clock is set', () => {
+          if (isSetByStarts[index]) events.kill({ downMs: SECOND, clockMs: to }, machine);
+          else events['wall clock']({ to }, machine);
+        }),
+      );
+      later(settings.length * CLOCK_IS_KEPT_MS, 'killed once more', () => restart(machine));
+    },
+  };
+};
