@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
+import { createAuthority } from '../helpers/authority.ts';
 import { closeLater } from '../helpers/close-later.ts';
 import { BANKS, emulate } from '../helpers/emulate.ts';
 import { listenOn, onFreePort } from '../helpers/free-port.ts';
@@ -19,36 +20,62 @@ const OPERATOR = 'operator-token-for-tests';
 
 /** Starts a Redis on a free port; `options` are further arguments of redis-server. */
 const startNode = (...options: readonly string[]) =>
-  onFreePort(async (port) => {
-    const folder = temporaryFolder('banks-redis-');
-    const args = [
-      '--port',
-      String(port),
-      '--bind',
-      '127.0.0.1',
-      '--dir',
-      folder,
-      '--save',
-      '',
-      ...options,
-    ];
-    const program = runProgram('redis-server', { args });
-    closeLater(() => program.end());
-    await program.says(/Ready to accept connections/);
-    return { port, program };
-  });
+  onFreePort((port) => startNodeAt(['--port', String(port)], port, options));
+const startNodeAt = async (ports: readonly string[], port: number, options: readonly string[]) => {
+  const folder = temporaryFolder('banks-redis-');
+  const args = [...ports, '--bind', '127.0.0.1', '--dir', folder, '--save', '', ...options];
+  const program = runProgram('redis-server', { args });
+  closeLater(() => program.end());
+  await program.says(/Ready to accept connections/);
+  return { port, program };
+};
+/** How the nodes of a Cluster are reached. */
+interface Access {
+  /** The options of redis-server that name the port. */
+  readonly listenOn: (port: string) => readonly string[];
+  /** Further ones. */
+  readonly server: readonly string[];
+  readonly cli: readonly string[];
+}
+const PLAIN: Access = { listenOn: (port) => ['--port', port], server: [], cli: [] };
+/** Over TLS only, with a password. */
+const secured = (password: string, authority: ReturnType<typeof createAuthority>): Access => {
+  const { certFile, keyFile } = authority.issue('localhost');
+  const ca = authority.certFile;
+  return {
+    listenOn: (port) => ['--port', '0', '--tls-port', port],
+    server: [
+      ...['--tls-cert-file', certFile, '--tls-key-file', keyFile, '--tls-ca-cert-file', ca],
+      ...['--tls-auth-clients', 'no', '--tls-cluster', 'yes', '--tls-replication', 'yes'],
+      ...['--requirepass', password, '--masterauth', password],
+    ],
+    cli: ['--tls', '--cacert', ca, '--no-auth-warning', '-a', password],
+  };
+};
 /** Starts a node of a Cluster. Unless told, it takes its own port + 10000 for the others. */
-const startClusterNode = () =>
+const startClusterNode = (access: Access) =>
   onFreePort((port) =>
-    startNode(
-      '--cluster-enabled',
-      'yes',
-      '--cluster-require-full-coverage',
-      'no',
-      '--cluster-port',
-      String(port),
+    onFreePort((own) =>
+      startNodeAt(access.listenOn(String(own)), own, [
+        ...['--cluster-enabled', 'yes', '--cluster-require-full-coverage', 'no'],
+        ...['--cluster-port', String(port)],
+        ...access.server,
+      ]),
     ),
   );
+/** Starts a Cluster of three nodes. */
+const startCluster = async (access: Access) => {
+  const nodes = await Promise.all(Array.from({ length: 3 }, () => startClusterNode(access)));
+  const ports = nodes.map((node) => node.port);
+  const ask = (port: number, ...args: readonly string[]): string =>
+    cli(port, ...access.cli, ...args);
+  const addresses = ports.map((port) => `127.0.0.1:${port}`);
+  ask(ports[0] ?? 0, '--cluster', 'create', ...addresses, '--cluster-yes');
+  await until('the Cluster is up', () =>
+    ports.every((port) => ask(port, 'cluster', 'info').includes('cluster_state:ok')),
+  );
+  return { nodes, ports, ask };
+};
 const cli = (port: number, ...args: readonly string[]): string =>
   spawnSync('redis-cli', ['-p', String(port), ...args]).stdout.toString();
 const until = async (what: string, condition: () => boolean | Promise<boolean>): Promise<void> => {
@@ -75,14 +102,8 @@ const works = async ({ url }: ServiceProcess): Promise<boolean> =>
 
 describeWithRedis('two replicas', () => {
   test('share through a Cluster, lose the node that has the list, and share again', async () => {
-    const nodes = await Promise.all([startClusterNode(), startClusterNode(), startClusterNode()]);
-    const ports = nodes.map((node) => node.port);
+    const { nodes, ports, ask } = await startCluster(PLAIN);
     const [port = 0] = ports;
-    const addresses = ports.map((each) => `127.0.0.1:${each}`);
-    cli(port, '--cluster', 'create', ...addresses, '--cluster-yes');
-    await until('the Cluster is up', () =>
-      ports.every((each) => cli(each, 'cluster', 'info').includes('cluster_state:ok')),
-    );
     const emulator = await emulate();
     const env = {
       PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl,
@@ -91,12 +112,12 @@ describeWithRedis('two replicas', () => {
     };
     const one = await startProcess(env);
     await until('the list is in the Cluster', () =>
-      ports.some((each) => cli(each, 'keys', '*:list').includes('banks-bff:2')),
+      ports.some((each) => ask(each, 'keys', '*:list').includes('banks-bff:2')),
     );
     const two = await startProcess(env);
     expect(emulator.listCalls()).toBe(1);
     const slots = new Set(
-      ports.filter((each) => cli(each, 'keys', 'banks-bff:2:*').includes(':head')),
+      ports.filter((each) => ask(each, 'keys', 'banks-bff:2:*').includes(':head')),
     );
     expect(slots.size).toBe(1);
     await emulator.behave('shrunk');
@@ -125,6 +146,34 @@ describeWithRedis('two replicas', () => {
     expect(await refresh(two)).toBe(200);
     const all = await countOf(two);
     await until('the first has the list of the second', async () => (await countOf(one)) === all);
+  });
+
+  test('share through a Cluster that wants TLS and a password on every node', async () => {
+    const authority = createAuthority();
+    const password = 'a/password:of@the Cluster';
+    const { ports, ask } = await startCluster(secured(password, authority));
+    const emulator = await emulate();
+    const withList = (): number | undefined =>
+      ports.find((port) => ask(port, 'keys', '*:list').includes('banks-bff:2'));
+    // Whichever node has the list, one replica is told of it by another node.
+    const [one, two] = ports.map((port) =>
+      startProcess({
+        PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl,
+        CACHE_REDIS_URL: `rediss://:${encodeURIComponent(password)}@127.0.0.1:${port}`,
+        NODE_EXTRA_CA_CERTS: authority.certFile,
+        MANAGEMENT_TOKEN: OPERATOR,
+      }),
+    );
+    if (!one || !two) throw new Error('a Cluster has three nodes');
+    await until('the list is in the Cluster', () => withList() !== undefined);
+    await emulator.behave('shrunk');
+    expect(await refresh(await one, '?accept=shrunk')).toBe(200);
+    const accepted = await countOf(await one);
+    expect(accepted).toBeLessThan(BANKS.length);
+    await until(
+      'the other has the accepted list',
+      async () => (await countOf(await two)) === accepted,
+    );
   });
 
   test('share again after Sentinel has replaced the primary behind their name', async () => {
