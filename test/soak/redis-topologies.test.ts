@@ -45,10 +45,11 @@ const secured = (password: string, authority: ReturnType<typeof createAuthority>
   return {
     listenOn: (port) => ['--port', '0', '--tls-port', port],
     server: [
-      ...['--tls-cert-file', certFile, '--tls-key-file', keyFile, '--tls-ca-cert-file', ca],
-      ...['--tls-auth-clients', 'no', '--tls-cluster', 'yes', '--tls-replication', 'yes'],
-      ...['--requirepass', password, '--masterauth', password],
-    ],
+      `--tls-cert-file ${certFile} --tls-key-file ${keyFile} --tls-ca-cert-file ${ca}`,
+      '--tls-auth-clients no --tls-cluster yes --tls-replication yes',
+    ]
+      .flatMap((options) => options.split(' '))
+      .concat('--requirepass', password, '--masterauth', password),
     cli: ['--tls', '--cacert', ca, '--no-auth-warning', '-a', password],
   };
 };
@@ -57,8 +58,12 @@ const startClusterNode = (access: Access) =>
   onFreePort((port) =>
     onFreePort((own) =>
       startNodeAt(access.listenOn(String(own)), own, [
-        ...['--cluster-enabled', 'yes', '--cluster-require-full-coverage', 'no'],
-        ...['--cluster-port', String(port)],
+        '--cluster-enabled',
+        'yes',
+        '--cluster-require-full-coverage',
+        'no',
+        '--cluster-port',
+        String(port),
         ...access.server,
       ]),
     ),

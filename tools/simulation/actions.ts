@@ -216,7 +216,7 @@ export const SEQUENCES = {
   },
   /**
    * The provider fails in one way after the other, and an operator and a browser ask each time.
-   * Meanwhile other replicas start, with their disk or without, and Redis may hang or lose all.
+   * Meanwhile other replicas start, with their disk or without, and Redis may hang, lose all or get another clock.
    */
   'late starts': {
     needs: 'redis',
@@ -244,6 +244,7 @@ export const SEQUENCES = {
       redisHangs: fc.option(fc.constantFrom<RedisFault[]>('hangs on writes', 'is slow'), {
         freq: 1,
       }),
+      redisClockMs: fc.option(clockErrorMs, { freq: 1 }),
       isRedisEmptiedAfterMs: fc.option(fc.constantFrom(4 * SECOND, 30 * SECOND), { freq: 1 }),
     },
   },

@@ -136,7 +136,7 @@ export const createSequences = (director: Director, events: Events): Sequences =
         later(12 * SECOND, 'it is gone', () => restart(machine, 2 * anotherStartsAfterMs));
     },
     'late starts': (
-      { isWithoutList, failures, starts, redisHangs, isRedisEmptiedAfterMs },
+      { isWithoutList, failures, starts, redisHangs, redisClockMs, isRedisEmptiedAfterMs },
       machine,
     ) => {
       const others = machines.filter((each) => each !== machine);
@@ -160,6 +160,10 @@ export const createSequences = (director: Director, events: Events): Sequences =
       if (redisHangs !== null)
         later(SECOND, 'redis hangs', () =>
           events.redis({ fault: redisHangs, forMs: failingMs, isForAll: true }, machine),
+        );
+      if (redisClockMs !== null)
+        later(failingMs / 2, 'redis has another clock', () =>
+          events['redis clock']({ byMs: redisClockMs }, machine),
         );
       for (const [index, { afterMs, hasDisk }] of starts.entries()) {
         const each = others[index];

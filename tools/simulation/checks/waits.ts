@@ -67,12 +67,9 @@ export const retryAfterIsObeyed: Check = function* (timeline) {
             // One that starts reads it in Redis.
             (!timeline.troubled(STORE, 'all', sinceMs, toldAtMs) ||
               isWrittenAgain(timeline, asked, calls[index + 1], call.process)));
-        // How long a list of unknown age may be served, nobody knew then.
-        const held = timeline.listAt(process, endedAtMs);
-        const limitMs =
-          held && call.hadList && timeline.isAgeKnown(process, held, endedAtMs)
-            ? Math.max(Math.min(process.ttlMs, call.process.ttlMs), HOUR)
-            : MINUTE;
+        const limitMs = call.hadList
+          ? Math.max(Math.min(process.ttlMs, call.process.ttlMs), HOUR)
+          : MINUTE;
         const untilMs = endedAtMs + Math.min(retryAfterMs, limitMs);
         // By a wrong clock, a restored list may seem to have been asked for after it.
         const cached = timeline.listAt(call.process, call.askedAtMs);
