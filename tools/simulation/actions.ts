@@ -138,7 +138,11 @@ export const EVENTS = {
   'redis spoilt': {
     needs: 'redis',
     weight: 2,
-    having: { times: fc.constantFrom(1, 1, 12), isForged: fc.boolean() },
+    having: {
+      times: fc.constantFrom(1, 1, 12),
+      apartMs: fc.constantFrom(2 * SECOND, 8 * SECOND),
+      isForged: fc.boolean(),
+    },
   },
 };
 
@@ -170,6 +174,24 @@ export const SEQUENCES = {
     },
   },
   /**
+   * A replica that is cut off from Redis loads a list, which an operator may accept, and ends. The
+   * others load one too. It starts again with its snapshot once it can reach Redis.
+   */
+  'ended apart': {
+    needs: 'both',
+    weight: 2,
+    having: {
+      change: fc.constantFrom<ListChange[]>(
+        'half of it gone',
+        'an eighth of it gone',
+        'a fifth more',
+      ),
+      isAccepted: fc.boolean(),
+      isOtherLater: fc.boolean(),
+      downMs: fc.constantFrom(8 * SECOND, MINUTE),
+    },
+  },
+  /**
    * Two replicas load without knowing of each other, and the earlier question is answered later,
    * perhaps with a longer list. Then one of them may start again, from its snapshot if it has one,
    * beside what Redis has. Afterwards a little is lost.
@@ -191,6 +213,7 @@ export const SEQUENCES = {
   'limit meanwhile': {
     weight: 2,
     having: {
+      limitAfterMs: fc.integer({ min: 300, max: 1_700 }),
       retryAfterS: fc.constantFrom(120, 20_000),
       isToldLess: fc.boolean(),
       killed: fc.constantFrom(undefined, 'while it waits for the answer', 'afterwards'),
@@ -317,6 +340,16 @@ export const SEQUENCES = {
       everyLists: fc.constantFrom(3, 4, 5),
       isHandedOn: fc.boolean(),
       isRestarted: fc.boolean(),
+    },
+  },
+  /** The disk is slow while lists come. In the outage that follows its replica starts again. */
+  'disk is slow': {
+    needs: 'snapshot',
+    weight: 2,
+    having: {
+      slowMs: fc.constantFrom(500, 3 * SECOND),
+      apartMs: fc.constantFrom(100, 400, 2 * SECOND),
+      isAccepted: fc.boolean(),
     },
   },
   /** The disk fails once a snapshot has been read; an operator asks for a list when it works again. */

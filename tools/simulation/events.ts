@@ -8,8 +8,6 @@ import { isRefused, kill, start, stop, visit, type Machine } from './replica.ts'
 
 const SECOND = 1_000;
 const HOUR = 3_600 * SECOND;
-/** Long enough for somebody to write the list again. */
-const SPOILT_APART_MS = 2 * SECOND;
 export const DISK_WORKS = { fails: false, slowMs: 5 };
 
 export type Events = {
@@ -130,10 +128,10 @@ export const createEvents = (director: Director): Events => {
       record('redis clock', 'all');
       redis.setClock(byMs);
     },
-    'redis spoilt': ({ times, isForged }) => {
+    'redis spoilt': ({ times, apartMs, isForged }) => {
       if (!setup.isSigned) return;
       for (let index = 0; index < times; index += 1)
-        later(index * SPOILT_APART_MS, 'redis is spoilt', () => {
+        later(index * apartMs, 'redis is spoilt', () => {
           record('silent redis', 'all', undefined, 'spoilt');
           redis.spoil(isForged);
         });

@@ -60,9 +60,11 @@ const newConnection = (owner: RedisUser, onError: (error: unknown) => void) => (
 });
 type Connection = ReturnType<typeof newConnection>;
 
-/** With something written into it at random. */
-export const spoilt = (bytes: Buffer, random: () => number): Buffer =>
-  Buffer.from(mutate(bytes.toString('latin1'), random, ['}', '\n', '0']), 'latin1');
+/** With something written into it at random, or with little left of it. */
+export const spoilt = (bytes: Buffer, random: () => number): Buffer => {
+  if (random() < 0.2) return bytes.subarray(0, Math.floor(random() * 60));
+  return Buffer.from(mutate(bytes.toString('latin1'), random, ['}', '\n', '0']), 'latin1');
+};
 
 export type RedisWorld = ReturnType<typeof createRedisWorld>;
 

@@ -65,6 +65,15 @@ export const createSequences = (director: Director, events: Events): Sequences =
       operate(14 * SECOND, machine, () => []);
       if (anotherAskedAfterMs !== null) operate(10 * SECOND + anotherAskedAfterMs, other, () => []);
     },
+    'ended apart': ({ change, isAccepted, isOtherLater, downMs }, machine) => {
+      const other = nextTo(machine);
+      cutOff(machine, 14 * SECOND);
+      later(3 * SECOND, 'a list for one', () => changeList(change, machine));
+      operate(3 * SECOND + 10, machine, () => (isAccepted ? OVERRIDABLE : []));
+      later(6 * SECOND, 'as before', () => changeList('as usual', machine));
+      operate(isOtherLater ? 7 * SECOND : 2 * SECOND, other, () => []);
+      later(10 * SECOND, 'its end', () => restart(machine, downMs));
+    },
     'loads apart': ({ apartMs, isLonger, isLaterCutOff, isRestarted }, machine) => {
       const other = nextTo(machine);
       const cut = isLaterCutOff ? other : machine;
@@ -85,7 +94,10 @@ export const createSequences = (director: Director, events: Events): Sequences =
       );
       operate(forMs + 16 * SECOND, cut, () => []);
     },
-    'limit meanwhile': ({ retryAfterS, isToldLess, killed, isAskedAgain }, machine) => {
+    'limit meanwhile': (
+      { limitAfterMs, retryAfterS, isToldLess, killed, isAskedAgain },
+      machine,
+    ) => {
       const other = nextTo(machine);
       const limit = (afterMs: number, seconds: 3 | 120 | 20_000): void =>
         failOnce(afterMs, other, {
@@ -95,7 +107,7 @@ export const createSequences = (director: Director, events: Events): Sequences =
         });
       answerSlowly(machine);
       operate(0, machine, () => []);
-      limit(350, retryAfterS);
+      limit(limitAfterMs, retryAfterS);
       if (isToldLess) limit(5 * SECOND, 3);
       if (isAskedAgain) operate(20 * SECOND, machine, () => []);
       const [killedAfterMs, downMs] =
@@ -181,7 +193,7 @@ export const createSequences = (director: Director, events: Events): Sequences =
       events.provider({ behaviour, retryAfterS, forMs, isForAll: true }, last);
       if (become === 'older') events['redis fail-over']({ lostMs: 3.5 * setup.ttlMs }, last);
       else if (become === 'spoilt' && setup.isSigned)
-        events['redis spoilt']({ times: 1, isForged: false }, last);
+        events['redis spoilt']({ times: 1, apartMs: 2 * SECOND, isForged: false }, last);
       else emptyRedis(last);
       for (const machine of machines) {
         const turn = (machine.index - last.index - 1 + machines.length) % machines.length;
@@ -241,6 +253,17 @@ export const createSequences = (director: Director, events: Events): Sequences =
       }
       if (isRestarted)
         later(3 * everyLists * 1.5 * SECOND + SECOND, 'a restart', () => restart(machine));
+    },
+    'disk is slow': ({ slowMs, apartMs, isAccepted }, machine) => {
+      const forMs = 12 * SECOND;
+      events.disk({ fails: false, slowMs, forMs }, machine);
+      operate(10, machine, () => []);
+      later(10 + apartMs / 2, 'another list', () => changeList('half of it gone', machine));
+      operate(10 + apartMs, machine, () => (isAccepted ? OVERRIDABLE : []));
+      later(20 * SECOND, 'an outage', () => {
+        beginOutage(machine, 20 * SECOND);
+        restart(machine);
+      });
     },
     'disk fails at a start': ({ afterMs, forMs }, machine) => {
       restart(machine);
