@@ -159,7 +159,8 @@ export const createSequences = (director: Director, events: Events): Sequences =
         }
         emptyRedis(machine);
       }
-      let fromMs = 1_500;
+      // Those without a list begin with a failure.
+      let fromMs = isWithoutList ? 0 : 1_500;
       for (const { forMs, ...failure } of failures) {
         later(fromMs, 'a failure', () =>
           events.provider({ ...failure, isForAll: true, forMs }, machine),

@@ -446,7 +446,8 @@ export const endOf = ({ refreshes }: Timeline, { endedAtMs, askedAtMs, process }
   const answeredAtMs = refreshes
     .filter((refresh) => refresh.process === process && refresh.atMs <= askedAtMs)
     .map((refresh) => refresh.endedAtMs ?? Infinity)
-    .filter((atMs) => atMs >= askedAtMs);
+    // One that ends just then waited for an earlier call.
+    .filter((atMs) => atMs > askedAtMs);
   return Math.min(endedAtMs, askedAtMs + process.timeoutMs, ...answeredAtMs);
 };
 
