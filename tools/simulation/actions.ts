@@ -250,20 +250,23 @@ export const SEQUENCES = {
         fc.record({
           behaviour: fc.constantFrom<BehaviourName[]>(
             'rate-limited',
-            'rate-limited',
             'unavailable',
+            'hang',
             'hang',
             'forbidden',
           ),
           retryAfterS: fc.constantFrom(undefined, 3, 120, 600),
-          forMs: fc.constantFrom(2 * SECOND, 10 * SECOND, 40 * SECOND),
+          forMs: fc.constantFrom(2 * SECOND, 20 * SECOND, MINUTE),
         }),
         { minLength: 1, maxLength: 3 },
       ),
-      starts: fc.array(fc.record({ afterMs: lasting(150 * SECOND), hasDisk: fc.boolean() }), {
-        minLength: 1,
-        maxLength: 4,
-      }),
+      starts: fc.array(
+        fc.record({ afterMs: fc.integer({ min: 20, max: 120_000 }), hasDisk: fc.boolean() }),
+        {
+          minLength: 1,
+          maxLength: 4,
+        },
+      ),
       redisHangs: fc.option(fc.constantFrom<RedisFault[]>('hangs on writes', 'is slow'), {
         freq: 1,
       }),
