@@ -209,9 +209,14 @@ export const aFailureIsFollowedInTime: Check = function* (timeline) {
       const latestMs =
         Math.max(fromMs + mostMs, postponedUntilMs(timeline, calls, fromMs)) + slackMs;
       const untilMs = Math.min(next?.askedAtMs ?? Infinity, latestMs);
+      // A load that goes on is waited for, and one that has just brought a list was not a failure.
       const isUnderWay = calls
         .slice(0, index)
-        .some((other) => other.endedAtMs > call.askedAtMs - SETTLED_MS && !other.failure);
+        .some(
+          (other) =>
+            endOf(timeline, other) > fromMs ||
+            (!other.failure && other.endedAtMs > call.askedAtMs - SETTLED_MS),
+        );
       if (isUnderWay || !isCalm(timeline, call, call.askedAtMs - 2 * MINUTE, untilMs)) continue;
       const waitMs = untilMs - fromMs;
       if (next && !next.isForced && next.askedAtMs < fromMs + leastMs - earlyMs)
