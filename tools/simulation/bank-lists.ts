@@ -167,6 +167,18 @@ export const mustBeRefused = (
 
 /** A guard that refuses `after` has a reason: it can count a loss in one more way than one. */
 export const mayBeRefused = (before: Shape, after: Shape): boolean => {
+  if (before === after) return after.nameless === after.size;
+  const others = refusals.get(before) ?? new WeakMap<Shape, boolean>();
+  refusals.set(before, others);
+  const isKnown = others.get(after) ?? isLoss(before, after);
+  others.set(after, isKnown);
+  return isKnown;
+};
+
+/** The checks ask for the same ones again and again. */
+const refusals = new WeakMap<Shape, WeakMap<Shape, boolean>>();
+
+const isLoss = (before: Shape, after: Shape): boolean => {
   const { shrunk, drifted } = losses(before, after);
   const sums = [shrunk, drifted].map((shares) =>
     shares.reduce((sum, share) => sum + Math.max(0, share), 0),

@@ -25,15 +25,16 @@ const recoveryMs = (timeline: Timeline, process: Process): number =>
   2 * timeline.longestRetryMs(process) + 4 * process.timeoutMs + 20 * SECOND;
 
 /** Whether the guard had a reason to refuse what the provider has sent. */
-const mayBeRefused = (timeline: Timeline, process: Process, atMs: number): boolean =>
-  timeline.calls.some(
-    ({ list, process: { fields }, askedAtMs }) =>
-      list !== undefined &&
-      fields === process.fields &&
-      askedAtMs <= atMs &&
-      askedAtMs >= atMs - recoveryMs(timeline, process) - process.ttlMs &&
-      timeline.mayGuardRefuse(process, list, askedAtMs),
+const mayBeRefused = (timeline: Timeline, process: Process, atMs: number): boolean => {
+  const sinceMs = atMs - recoveryMs(timeline, process) - process.ttlMs;
+  const lately = timeline.calls.filter(
+    ({ process: { fields }, askedAtMs }) =>
+      fields === process.fields && askedAtMs <= atMs && askedAtMs >= sinceMs,
   );
+  return lately.some(
+    ({ list, askedAtMs }) => list && timeline.mayGuardRefuse(process, list, askedAtMs),
+  );
+};
 
 /** The list of a process at a moment, as a browser or an operator saw it. */
 interface Sight {
