@@ -167,12 +167,25 @@ const isCalm = (timeline: Timeline, { process }: Call, fromMs: number, toMs: num
 const failuresUpTo = (timeline: Timeline, calls: readonly Call[], index: number): number =>
   index - calls.slice(0, index).findLastIndex((call) => timeline.wasTaken(call));
 
-/** How many have certainly failed, one after the other. */
-const certainFailuresUpTo = (calls: readonly Call[], index: number): number =>
-  index - calls.slice(0, index + 1).findLastIndex(({ failure, isForced }) => !failure || isForced);
-
 /** After so many failures in a row the wait is the longest one, which has no jitter. */
 const MANY_FAILURES = 8;
+
+/** Whether that many have certainly failed, while the process of the last one counted them. */
+const haveManyFailed = (timeline: Timeline, calls: readonly Call[], index: number): boolean => {
+  const [last, many] = [
+    calls[index],
+    calls.slice(Math.max(0, index + 1 - MANY_FAILURES), index + 1),
+  ];
+  const [first] = many;
+  return (
+    last !== undefined &&
+    first !== undefined &&
+    many.length === MANY_FAILURES &&
+    many.every(({ failure, isForced }) => failure && !isForced) &&
+    timeline.ranThrough(last.process, first.askedAtMs, last.endedAtMs) &&
+    isCalm(timeline, last, first.askedAtMs - 2 * MINUTE, last.endedAtMs)
+  );
+};
 
 /** The latest moment of the next attempt that a `Retry-After` leaves to a fleet. */
 const postponedUntilMs = (timeline: Timeline, calls: readonly Call[], atMs: number): number =>
@@ -199,9 +212,11 @@ export const aFailureIsFollowedInTime: Check = function* (timeline) {
       if (next && next.askedAtMs <= fromMs) continue;
       if (!timeline.ranThrough(process, call.askedAtMs, fromMs + SECOND)) continue;
       const slowestMs = timeline.longestRetryMs(process);
-      const isMany = certainFailuresUpTo(calls, index) >= MANY_FAILURES;
       const quickestMs = Math.min(...calls.map((each) => longestRetryMs(each.process)));
-      const leastMs = Math.min(isMany ? MINUTE : SECOND, quickestMs);
+      const leastMs = Math.min(
+        haveManyFailed(timeline, calls, index) ? MINUTE : SECOND,
+        quickestMs,
+      );
       const mostMs = Math.min(2 ** failuresUpTo(timeline, calls, index) * SECOND, slowestMs);
       const [earlyMs, slackMs] = timeline.hasRedis
         ? [WRITTEN_MS, HANDED_ON_MS]
