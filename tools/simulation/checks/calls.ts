@@ -23,8 +23,9 @@ export const oneCallAtATime: Check = function* (timeline) {
       if (timeline.troubled(['sleep'], 'all', askedAtMs - HOUR, askedAtMs)) continue;
       for (const other of calls.slice(Math.max(0, index - 10), index)) {
         if (endOf(timeline, other) <= askedAtMs) continue;
-        // A lease ends by the clock of Redis.
-        if (timeline.troubled(['redis clock'], 'all', other.askedAtMs, askedAtMs)) continue;
+        // A lease ends by the clock of Redis. It is claimed shortly before the call.
+        const claimedMs = other.askedAtMs - SECOND;
+        if (timeline.troubled(['redis clock'], 'all', claimedMs, askedAtMs)) continue;
         const isShared = [process, other.process].every((each) =>
           timeline.isConnected(each, other.askedAtMs - SETTLED_MS, askedAtMs),
         );
