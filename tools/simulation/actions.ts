@@ -1,15 +1,11 @@
 import * as fc from 'fast-check';
 import type { Overridable } from '../../src/banks/guard/guard.ts';
+import { DAY, HOUR, MINUTE, SECOND } from './durations.ts';
 import { BEHAVIOURS, LIST_CHANGES, type BehaviourName, type ListChange } from './provider.ts';
 import { REDIS_FAULTS, type RedisFault } from './redis.ts';
 
 // What can happen to a fleet: how often, and with what. `isForAll`: to all replicas, or to that of
 // the event. `needs`: the stores without which it means nothing.
-
-export const SECOND = 1_000;
-export const MINUTE = 60 * SECOND;
-export const HOUR = 60 * MINUTE;
-export const DAY = 24 * HOUR;
 
 /** Durations from some milliseconds on: as many in each power of ten. */
 const lasting = (longestMs: number): fc.Arbitrary<number> =>
@@ -32,6 +28,7 @@ export const clockErrorMs = fc.constantFrom(
 
 /** Between what happens to one replica and to the next. */
 const apartMs = fc.constantFrom(0, 5, 40, 4_000);
+
 /** One thing at a time. */
 export const EVENTS = {
   refresh: { weight: 2, having: { isForAll: fc.boolean(), apartMs } },
@@ -239,7 +236,8 @@ export const SEQUENCES = {
   },
   /**
    * The provider fails in one way after the other, and an operator and a browser ask each time.
-   * Meanwhile other replicas start, with their disk or without, and Redis may hang, lose all or get another clock.
+   * Meanwhile other replicas start, with their disk or without, and Redis may hang, lose all or get
+   * another clock.
    */
   'late starts': {
     needs: 'redis',
@@ -271,7 +269,7 @@ export const SEQUENCES = {
         freq: 1,
       }),
       redisClockMs: fc.option(clockErrorMs, { freq: 1 }),
-      isRedisEmptiedAfterMs: fc.option(fc.constantFrom(4 * SECOND, 30 * SECOND), { freq: 1 }),
+      redisEmptiedAfterMs: fc.option(fc.constantFrom(4 * SECOND, 30 * SECOND), { freq: 1 }),
     },
   },
   /**

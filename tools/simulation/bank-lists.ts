@@ -1,4 +1,5 @@
 import { OVERRIDABLE, type Overridable } from '../../src/banks/guard/guard.ts';
+import { oncePerPair } from './per-pair.ts';
 
 // The provider's list of banks as it changes: few entries, so that a simulated day costs little;
 // and what the documentation says of replacing one list by another.
@@ -106,12 +107,12 @@ const isObject = (value: unknown): value is object =>
 export const serialIn = (text: string): number => Number(/"code":"?1[.0]0*(\d+)/.exec(text)?.[1]);
 
 /** By list, which is compared with many others. */
-const entriesOf = new WeakMap<BankList, string>();
+const namesOfEntries = new WeakMap<BankList, string>();
 const nameEntries = (list: BankList): string => {
-  let name = entriesOf.get(list);
+  let name = namesOfEntries.get(list);
   if (name === undefined) {
     name = JSON.stringify([serialIn(list.json), { ...list.shape, isReversed: false }]);
-    entriesOf.set(list, name);
+    namesOfEntries.set(list, name);
   }
   return name;
 };
@@ -166,22 +167,10 @@ export const mustBeRefused = (
 };
 
 /** A guard that refuses `after` has a reason: it can count a loss in one more way than one. */
-export const mayBeRefused = (before: Shape, after: Shape): boolean => {
-  if (before === after) return after.nameless === after.size;
-  const others = refusals.get(before) ?? new WeakMap<Shape, boolean>();
-  refusals.set(before, others);
-  const isKnown = others.get(after) ?? isLoss(before, after);
-  others.set(after, isKnown);
-  return isKnown;
-};
-
-/** The checks ask for the same ones again and again. */
-const refusals = new WeakMap<Shape, WeakMap<Shape, boolean>>();
-
-const isLoss = (before: Shape, after: Shape): boolean => {
+export const mayBeRefused = oncePerPair((before: Shape, after: Shape): boolean => {
   const { shrunk, drifted } = losses(before, after);
   const sums = [shrunk, drifted].map((shares) =>
     shares.reduce((sum, share) => sum + Math.max(0, share), 0),
   );
   return sums.some((lost) => lost > MAX_LOSS - ROUNDING) || after.nameless === after.size;
-};
+});

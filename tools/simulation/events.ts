@@ -1,13 +1,12 @@
 import type { EVENTS, Having } from './actions.ts';
 import type { Director } from './director.ts';
+import { HOUR, SECOND } from './durations.ts';
 import { forged } from './forgery.ts';
 import { spoilt } from './redis.ts';
 import { isRefused, kill, start, stop, visit, type Machine } from './replica.ts';
 
 // What each event does.
 
-const SECOND = 1_000;
-const HOUR = 3_600 * SECOND;
 export const DISK_WORKS = { fails: false, slowMs: 5 };
 
 export type Events = {

@@ -1,15 +1,6 @@
 import * as fc from 'fast-check';
-import {
-  clockErrorMs,
-  DAY,
-  EVENTS,
-  HOUR,
-  MINUTE,
-  SECOND,
-  SEQUENCES,
-  type Action,
-  type ActionKind,
-} from './actions.ts';
+import { clockErrorMs, EVENTS, SEQUENCES, type Action, type ActionKind } from './actions.ts';
+import { DAY, HOUR, MINUTE, SECOND } from './durations.ts';
 import { REDIS_FAULTS } from './redis.ts';
 
 // What happens to a fleet, as a list of events that a person can read: fast-check makes it up and
@@ -67,7 +58,8 @@ export type Event = ReturnType<typeof anyEvent> extends fc.Arbitrary<infer E> ? 
 
 /**
  * Kinds of run. `day`: at least one event in each hour of a day. `rush`: up to 40 events in six
- * minutes. `few`: one sequence in six minutes, and up to two events, so that nothing excuses what follows.
+ * minutes. `few`: one sequence in six minutes, and up to two events, so that nothing excuses what
+ * follows.
  * `liveness`: up to 20 in three minutes, after which all is healed but what remains for good.
  * `quiet`: days, or two months, in which next to nothing happens.
  */
@@ -106,8 +98,8 @@ const setup = (pace: Pace, replicas: number | undefined, { hasRedis, hasSnapshot
       /** The list is inside an object. */
       isInside: fc.constantFrom(false, false, true),
       /**
-       * Every other replica may have other BANK_FIELDS, or one other setting that lists depend on, and
-       * then shares nothing.
+       * Every other replica may have other BANK_FIELDS, or one other setting that lists depend on,
+       * and then shares nothing.
        */
       otherFleet: fc.constantFrom<(0 | 1 | 2 | 3 | 4)[]>(0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4),
       everyAnswerDiffers: fc.boolean(),

@@ -1,6 +1,7 @@
 /* oxlint-disable no-await-in-loop -- one step after the other is what a simulation is */
 import { OVERRIDABLE } from '../../src/banks/guard/guard.ts';
 import { createDirector } from './director.ts';
+import { HOUR, SECOND } from './durations.ts';
 import { createEvents, DISK_WORKS } from './events.ts';
 import type { History, Serving } from './history.ts';
 import type { Event, Plan } from './plan.ts';
@@ -22,9 +23,6 @@ import { createWorld, type Owner } from './world.ts';
 
 // One run of a plan: a fleet is started, what is planned happens to it, and everything is healed.
 // The result is the history.
-
-const SECOND = 1_000;
-const HOUR = 3_600 * SECOND;
 
 /** @param onStep is called with what happens */
 export const run = async (

@@ -1,13 +1,13 @@
 import { OVERRIDABLE } from '../../src/banks/guard/guard.ts';
 import type { Having, SEQUENCES } from './actions.ts';
 import type { Director } from './director.ts';
+import { SECOND } from './durations.ts';
 import type { Events } from './events.ts';
 import type { ListChange } from './provider.ts';
 import type { Machine } from './replica.ts';
 
 // What each sequence does: events, one after the other.
 
-const SECOND = 1_000;
 /** For long enough to be noticed, and saved. */
 const CLOCK_IS_KEPT_MS = 80 * SECOND;
 
@@ -30,6 +30,10 @@ export const createSequences = (director: Director, events: Events): Sequences =
     void events.list({ change, everyCalls: undefined }, machine);
   const restart = (machine: Machine, downMs: number = SECOND): void =>
     void events.kill({ downMs, clockMs: null }, machine);
+  const startWithoutDisk = (machine: Machine, downMs?: number): void => {
+    loseDisk(machine);
+    restart(machine, downMs);
+  };
   const emptyRedis = (machine: Machine): void => void events['redis emptied']({}, machine);
   const answerSlowly = (machine: Machine): void =>
     void events['provider slow']({ ms: 1_500, isDeaf: false, forMs: 300 }, machine);
@@ -130,10 +134,7 @@ export const createSequences = (director: Director, events: Events): Sequences =
       restart(other, anotherStartsAfterMs);
       if (!hasAnotherSnapshot) loseDisk(other);
       if (isWithoutList) {
-        for (const each of machines.filter((one) => one !== other)) {
-          loseDisk(each);
-          restart(each, 2 * SECOND);
-        }
+        for (const each of machines) if (each !== other) startWithoutDisk(each, 2 * SECOND);
         emptyRedis(other);
       }
       // It starts in this second.
@@ -148,15 +149,12 @@ export const createSequences = (director: Director, events: Events): Sequences =
         later(12 * SECOND, 'it is gone', () => restart(machine, 2 * anotherStartsAfterMs));
     },
     'late starts': (
-      { isWithoutList, failures, starts, redisHangs, redisClockMs, isRedisEmptiedAfterMs },
+      { isWithoutList, failures, starts, redisHangs, redisClockMs, redisEmptiedAfterMs },
       machine,
     ) => {
       const others = machines.filter((each) => each !== machine);
       if (isWithoutList) {
-        for (const each of machines) {
-          loseDisk(each);
-          restart(each);
-        }
+        for (const each of machines) startWithoutDisk(each);
         emptyRedis(machine);
       }
       // Those without a list begin with a failure.
@@ -181,11 +179,11 @@ export const createSequences = (director: Director, events: Events): Sequences =
       for (const [index, { afterMs, hasDisk }] of starts.entries()) {
         const each = others[index];
         if (!each) continue;
-        if (!hasDisk) loseDisk(each);
-        restart(each, afterMs);
+        if (hasDisk) restart(each, afterMs);
+        else startWithoutDisk(each, afterMs);
       }
-      if (isRedisEmptiedAfterMs !== null)
-        later(isRedisEmptiedAfterMs, 'redis loses all', () => emptyRedis(machine));
+      if (redisEmptiedAfterMs !== null)
+        later(redisEmptiedAfterMs, 'redis loses all', () => emptyRedis(machine));
     },
     'all anew': (
       { behaviour, retryAfterS, forMs, become, apartMs, isFirstStopped, isAskedAfter, clockMs },
@@ -216,10 +214,7 @@ export const createSequences = (director: Director, events: Events): Sequences =
         if (!isAll) emptyRedis(machine);
         // The others have time to write what Redis has lost.
         const downMs = (isAll ? 2 : 20) * SECOND;
-        for (const each of isAll ? machines : [machine]) {
-          loseDisk(each);
-          restart(each, downMs);
-        }
+        for (const each of isAll ? machines : [machine]) startWithoutDisk(each, downMs);
       });
     },
     'there and back': (

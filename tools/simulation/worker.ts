@@ -2,6 +2,7 @@
 import * as fc from 'fast-check';
 import { createHash } from 'node:crypto';
 import { check } from './checks/checks.ts';
+import { DAY } from './durations.ts';
 import { options } from './options.ts';
 import { describe, moment, plan, type Pace, type Plan } from './plan.ts';
 import { run } from './run.ts';
@@ -21,7 +22,6 @@ export interface Message {
 
 const SHRINK_MS = 90_000;
 const SHRINKING = 'Looks for the fewest events that break it, for at most a minute and a half.';
-const DAY_MS = 86_400_000;
 const { paces, seed, runs, replicas, only, path, worker, workers, isTraced } = options;
 
 const tell = (message: Message): Promise<void> =>
@@ -48,7 +48,7 @@ const perform = async (pace: Pace, runSeed: number): Promise<boolean> => {
       void trace.push(`${moment(atMs)} ${name}: ${what}`);
     const { history, steps, endedAtMs } = await run(made, isTraced && isFirst ? note : undefined);
     // Next to nothing happens in quiet days.
-    const days = pace === 'quiet' ? 0 : endedAtMs / DAY_MS;
+    const days = pace === 'quiet' ? 0 : endedAtMs / DAY;
     const done = { runs: 1, days, events: made.events.length, steps, calls: history.calls.length };
     if (isFirst) await tell({ done });
     isFirst = false;

@@ -1,14 +1,12 @@
+import { HOUR, MINUTE, SECOND } from '../durations.ts';
 import {
   endOf,
   fleets,
-  HOUR,
+  isPostponedByAnother,
   lastAskedMs,
   lifeMs,
   nameOf,
-  isPostponedByAnother,
-  MINUTE,
   placeOf,
-  SECOND,
   SETTLED_MS,
   STORE,
   type Check,

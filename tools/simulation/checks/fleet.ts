@@ -1,13 +1,12 @@
 import { OVERRIDABLE } from '../../../src/banks/guard/guard.ts';
 import { FIELDS } from '../bank-lists.ts';
+import { MINUTE, SECOND } from '../durations.ts';
 import type { Call, Process } from '../history.ts';
 import {
   lastAskedMs,
   lifeMs,
   nameOf,
   placeOf,
-  SECOND,
-  MINUTE,
   STORE,
   type Check,
   type Timeline,

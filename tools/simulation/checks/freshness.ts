@@ -1,14 +1,12 @@
 import type { BankList } from '../bank-lists.ts';
+import { HOUR, MINUTE, SECOND } from '../durations.ts';
 import type { Process } from '../history.ts';
 import {
   endOf,
   GUARD_FAILURES,
-  HOUR,
   lastAskedMs,
-  MINUTE,
   nameOf,
   placeOf,
-  SECOND,
   SETTLED_MS,
   STORE,
   type Check,

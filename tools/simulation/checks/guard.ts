@@ -5,8 +5,9 @@ import {
   mustBeRefused,
   type BankList,
 } from '../bank-lists.ts';
+import { SECOND } from '../durations.ts';
 import type { Call, Report } from '../history.ts';
-import { lifeMs, nameOf, SECOND, STORE, windowMs, type Breach, type Check } from './timeline.ts';
+import { lifeMs, nameOf, STORE, windowMs, type Breach, type Check } from './timeline.ts';
 import type { Timeline } from './timeline.ts';
 
 // What the guard refuses, by a model of what it remembers: docs/configuration.md, "Which lists are

@@ -1,15 +1,16 @@
 import { hasNote, mustBeRefused, type BankList } from '../bank-lists.ts';
+import { MINUTE, SECOND } from '../durations.ts';
 import type { Call, Process, Reading, Report } from '../history.ts';
+import { oncePerPair } from '../per-pair.ts';
 import {
   endOf,
+  EXACT_MS,
   expiryMs,
   GUARD_FAILURES,
   lastAskedMs,
   lastUntil,
   lifeMs,
-  MINUTE,
   nameOf,
-  SECOND,
   SETTLED_MS,
   STORE,
   windowMs,
@@ -286,7 +287,7 @@ export const theNextLoadIsTold: Check = function* (timeline) {
       const isExact =
         !timeline.hasRedis &&
         !timeline.troubled(['sleep', 'clock'], process.index, process.startedAtMs, dueMs);
-      const [early, late] = isExact ? [50, 50] : [SECOND / 2, SECOND];
+      const [early, late] = isExact ? [EXACT_MS, EXACT_MS] : [SECOND / 2, SECOND];
       if (told < 0 || dueMs + late > timeline.endedAtMs) continue;
       const fleet = fleetAt(timeline, process, atMs - SETTLED_MS, dueMs + late);
       const calls = timeline.calls.filter((call) => fleet?.includes(call.process));
@@ -577,24 +578,13 @@ export const anAcceptanceIsLogged: Check = function* (timeline) {
 const entriesOf = (list: BankList): Set<string> =>
   new Set(JSON.parse(list.json).map((each: unknown) => JSON.stringify(each)));
 
-type Changes = ReturnType<typeof compare>;
-/** Many checks ask for them. */
-const known = new WeakMap<BankList, WeakMap<BankList, Changes>>();
-const changesBetween = (previous: BankList, list: BankList): Changes => {
-  const others = known.get(previous) ?? new WeakMap<BankList, Changes>();
-  known.set(previous, others);
-  const changes = others.get(list) ?? compare(previous, list);
-  others.set(list, changes);
-  return changes;
-};
-
-const compare = (previous: BankList, list: BankList) => {
+const changesBetween = oncePerPair((previous: BankList, list: BankList) => {
   const [before, after] = [entriesOf(previous), entriesOf(list)];
   const added = [...after].filter((entry) => !before.has(entry)).length;
   const removed = [...before].filter((entry) => !after.has(entry)).length;
   const isLarge = Math.max(removed, after.size - before.size) * 5 > before.size;
   return { added, removed, isLarge, isAny: previous.json !== list.json, count: after.size };
-};
+});
 
 export const changesAreLogged: Check = function* (timeline) {
   for (const { process, atMs, event, list, previous, lines } of timeline.reports) {
@@ -607,9 +597,6 @@ export const changesAreLogged: Check = function* (timeline) {
     if (told !== found) yield [atMs, process, `logs "${told}", not "${found}"`];
   }
 };
-
-/** What a time may be wrong by that is only read. */
-const EXACT_MS = 50;
 
 /** From when a list is compared until it is reported: it is compressed, and written to Redis. */
 const REPORTED_MS = 5 * SECOND;
@@ -686,7 +673,7 @@ export const lastModifiedGoesOn: Check = function* (timeline) {
 };
 
 /** How far a machine's clock is from true time. */
-const clockErrorMs = ({ wallMs, atMs }: Report): number => wallMs - atMs;
+const wrongByMs = ({ wallMs, atMs }: Report): number => wallMs - atMs;
 
 /** A store has it from whoever has loaded the list, or had the same content before. */
 export const lastModifiedComesWithTheList: Check = function* (timeline) {
@@ -694,7 +681,8 @@ export const lastModifiedComesWithTheList: Check = function* (timeline) {
   for (const report of timeline.reports) {
     if (!report.list) continue;
     const reports = told.get(report.list) ?? [];
-    told.set(report.list, [...reports, report]);
+    told.set(report.list, reports);
+    reports.push(report);
   }
   for (const [list, reports] of told)
     for (const report of reports) {
@@ -704,16 +692,16 @@ export const lastModifiedComesWithTheList: Check = function* (timeline) {
       // Nothing has changed in the future, by the clock of whoever tells it.
       const isOneClock = timeline.processes.every(
         ({ startedWallMs, startedAtMs }) =>
-          Math.abs(startedWallMs - startedAtMs - clockErrorMs(report)) < EXACT_MS,
+          Math.abs(startedWallMs - startedAtMs - wrongByMs(report)) < EXACT_MS,
       );
       if (!isOneClock || timeline.troubled(['clock', 'sleep'], 'all', 0, atMs)) continue;
-      const others = reports.flatMap(({ process: other, event: { ...theirs } }) =>
+      const others = reports.flatMap(({ process: other, event: theirs }) =>
         other !== process && 'list' in theirs ? theirs.list.changedAtMs : [],
       );
       const least = (event.previous?.changedAtMs ?? -Infinity) + SECOND;
       // Where lists come faster than every second, it is ahead of the list. What Redis takes for an
       // answer is missing in the time at which the list came.
-      const cameAtMs = clockErrorMs(report) + (list.deliveredAtMs.at(-1) ?? 0);
+      const cameAtMs = wrongByMs(report) + (list.deliveredAtMs.at(-1) ?? 0);
       const isTold = others.some(
         (theirs) => Math.abs(Math.min(theirs, cameAtMs) - changedAtMs) < SECOND,
       );

@@ -1,12 +1,11 @@
 import { hasSameEntries, mayBeRefused, mustBeRefused, type BankList } from '../bank-lists.ts';
+import { MINUTE, SECOND } from '../durations.ts';
 import type { Process, Serving } from '../history.ts';
 import {
   expiryMs,
   lastAskedMs,
   lifeMs,
-  MINUTE,
   nameOf,
-  SECOND,
   windowMs,
   type Check,
   type Timeline,

@@ -1,5 +1,6 @@
 import { OVERRIDABLE, type Overridable } from '../../../src/banks/guard/guard.ts';
 import { FIELDS, mayBeRefused, mustBeRefused, type BankList } from '../bank-lists.ts';
+import { HOUR, MINUTE, SECOND } from '../durations.ts';
 import type {
   Call,
   History,
@@ -14,9 +15,8 @@ import { moment } from '../plan.ts';
 
 // What the checks ask of a history.
 
-export const SECOND = 1_000;
-export const MINUTE = 60 * SECOND;
-export const HOUR = 60 * MINUTE;
+/** What times may differ by where one process counts them. */
+export const EXACT_MS = 50;
 
 /** Troubles with Redis: those that are noticed, and those that are not. */
 export const STORE = ['redis', 'silent redis'] as const;
@@ -145,12 +145,12 @@ export const createTimeline = (history: History, endedAtMs: number) => {
       !troubled(['sleep'], process.index, atMs, dueMs)
     );
   };
-  /** Whether a process could share lists for the whole interval. */
   /** Whether what Redis has was made unreadable between the two. */
   const wasSpoilt = (fromMs: number, untilMs: number): boolean =>
     history.troubles.some(
       (trouble) => trouble.what === 'spoilt' && trouble.fromMs > fromMs && trouble.fromMs < untilMs,
     );
+  /** Whether a process could share lists for the whole interval. */
   const isConnected = (process: Process, fromMs: number, untilMs: number): boolean =>
     history.hasRedis &&
     ranThrough(process, fromMs, untilMs) &&

@@ -1,15 +1,14 @@
+import { HOUR, MINUTE, SECOND } from '../durations.ts';
 import type { Call, Process } from '../history.ts';
 import {
   endOf,
+  EXACT_MS,
   fleets,
-  HOUR,
   isPostponedByAnother,
   lastAskedMs,
   longestRetryMs,
-  MINUTE,
   nameOf,
   placeOf,
-  SECOND,
   SETTLED_MS,
   STORE,
   type Check,
@@ -154,8 +153,6 @@ export const aFleetBacksOffAsOneClient: Check = function* (timeline) {
 const WRITTEN_MS = 0.25 * SECOND;
 /** What a claim in Redis, a message and the hand-over to another replica take. */
 const HANDED_ON_MS = 1.5 * SECOND;
-/** What times may differ by where one process counts them. */
-const EXACT_MS = 50;
 
 /** Whether nothing but the provider decided when the fleet of a call made its next one. */
 const isCalm = (timeline: Timeline, { process }: Call, fromMs: number, toMs: number): boolean =>
@@ -172,11 +169,8 @@ const MANY_FAILURES = 8;
 
 /** Whether that many have certainly failed, while the process of the last one counted them. */
 const haveManyFailed = (timeline: Timeline, calls: readonly Call[], index: number): boolean => {
-  const [last, many] = [
-    calls[index],
-    calls.slice(Math.max(0, index + 1 - MANY_FAILURES), index + 1),
-  ];
-  const [first] = many;
+  const many = calls.slice(Math.max(0, index + 1 - MANY_FAILURES), index + 1);
+  const [first, last] = [many[0], many.at(-1)];
   return (
     last !== undefined &&
     first !== undefined &&
