@@ -18,18 +18,7 @@ import { temporaryFolder } from '../helpers/temporary-folder.ts';
 
 const OPERATOR = 'operator-token-for-tests';
 
-/** Starts a Redis on a free port; `options` are further arguments of redis-server. */
-const startNode = (...options: readonly string[]) =>
-  onFreePort((port) => startNodeAt(['--port', String(port)], port, options));
-const startNodeAt = async (ports: readonly string[], port: number, options: readonly string[]) => {
-  const folder = temporaryFolder('banks-redis-');
-  const args = [...ports, '--bind', '127.0.0.1', '--dir', folder, '--save', '', ...options];
-  const program = runProgram('redis-server', { args });
-  closeLater(() => program.end());
-  await program.says(/Ready to accept connections/);
-  return { port, program };
-};
-/** How the nodes of a Cluster are reached. */
+/** How a server is reached. */
 interface Access {
   /** The options of redis-server that name the port. */
   readonly listenOn: (port: string) => readonly string[];
@@ -53,18 +42,30 @@ const secured = (password: string, authority: ReturnType<typeof createAuthority>
     cli: ['--tls', '--cacert', ca, '--no-auth-warning', '-a', password],
   };
 };
+/** Starts a Redis on this port; `options` are further arguments of redis-server. */
+const startNodeAt = async (port: number, access: Access, options: readonly string[]) => {
+  const folder = temporaryFolder('banks-redis-');
+  const args = ['--bind', '127.0.0.1', '--dir', folder, '--save', '', ...options];
+  const program = runProgram('redis-server', {
+    args: [...access.listenOn(String(port)), ...args, ...access.server],
+  });
+  closeLater(() => program.end());
+  await program.says(/Ready to accept connections/);
+  return { port, program };
+};
+const startNode = (...options: readonly string[]) =>
+  onFreePort((port) => startNodeAt(port, PLAIN, options));
 /** Starts a node of a Cluster. Unless told, it takes its own port + 10000 for the others. */
 const startClusterNode = (access: Access) =>
   onFreePort((port) =>
     onFreePort((own) =>
-      startNodeAt(access.listenOn(String(own)), own, [
+      startNodeAt(own, access, [
         '--cluster-enabled',
         'yes',
         '--cluster-require-full-coverage',
         'no',
         '--cluster-port',
         String(port),
-        ...access.server,
       ]),
     ),
   );
@@ -160,25 +161,21 @@ describeWithRedis('two replicas', () => {
     const emulator = await emulate();
     const withList = (): number | undefined =>
       ports.find((port) => ask(port, 'keys', '*:list').includes('banks-bff:2'));
-    // Whichever node has the list, one replica is told of it by another node.
-    const [one, two] = ports.map((port) =>
+    const startAt = (port = 0): Promise<ServiceProcess> =>
       startProcess({
         PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl,
         CACHE_REDIS_URL: `rediss://:${encodeURIComponent(password)}@127.0.0.1:${port}`,
         NODE_EXTRA_CA_CERTS: authority.certFile,
         MANAGEMENT_TOKEN: OPERATOR,
-      }),
-    );
-    if (!one || !two) throw new Error('a Cluster has three nodes');
+      });
+    // Whichever node has the list, one replica is told of it by another node.
+    const [one, two] = await Promise.all([startAt(ports[0]), startAt(ports[1])]);
     await until('the list is in the Cluster', () => withList() !== undefined);
     await emulator.behave('shrunk');
-    expect(await refresh(await one, '?accept=shrunk')).toBe(200);
-    const accepted = await countOf(await one);
+    expect(await refresh(one, '?accept=shrunk')).toBe(200);
+    const accepted = await countOf(one);
     expect(accepted).toBeLessThan(BANKS.length);
-    await until(
-      'the other has the accepted list',
-      async () => (await countOf(await two)) === accepted,
-    );
+    await until('the other has the accepted list', async () => (await countOf(two)) === accepted);
   });
 
   test('share again after Sentinel has replaced the primary behind their name', async () => {
