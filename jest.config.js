@@ -18,7 +18,7 @@ export default {
   testEnvironment: 'node',
   globalTeardown: '<rootDir>/test/helpers/report-leftovers.js',
   // Generous: real processes and browsers start slowly on a busy machine, and no test waits without a reason.
-  testTimeout: 30_000,
+  testTimeout: 90_000,
   // More than there are processors: tests wait, for programs and for deadlines, for half of the time.
   maxWorkers: Math.ceil(2.5 * availableParallelism()),
   testMatch: ['<rootDir>/test/**/*.test.ts'],

@@ -27,7 +27,7 @@ interface RawOptions {
 export const sendRaw = (
   url: string,
   bytes: string | Buffer,
-  { methods = [], keepOpen = false, withinMs = 5_000 }: RawOptions = {},
+  { methods = [], keepOpen = false, withinMs = 30_000 }: RawOptions = {},
 ): Promise<RawAnswer[]> =>
   new Promise((resolve, reject) => {
     const { hostname, port } = new URL(url);

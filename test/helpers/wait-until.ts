@@ -9,7 +9,7 @@ export const waitUntil = async <T>(
   awaited: string,
   read: () => T | Promise<T>,
   isWanted: (value: T) => boolean,
-  limitMs = 20_000,
+  limitMs = 60_000,
 ): Promise<T> => {
   const giveUpAtMs = performance.now() + limitMs;
   for (;;) {
@@ -25,7 +25,7 @@ export const waitUntil = async <T>(
 
 /**
  * Waits until real input and output make `condition` true.
- * @throws {Error} with its source, after 20 s
+ * @throws {Error} with its source, after a minute
  */
 export const eventually = async (condition: () => boolean | Promise<boolean>): Promise<void> =>
   void (await waitUntil(condition.toString(), condition, Boolean));

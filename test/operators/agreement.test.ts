@@ -331,7 +331,7 @@ test.each(Object.entries(SITUATIONS))(
 
     // The log, and a user. A request may begin a load, so it comes last.
     expect(line.slice(0, facts.line.length)).toBe(facts.line);
-    const answer = supertest(rig.url).get('/banks').timeout(500);
+    const answer = supertest(rig.url).get('/banks').timeout(2_000);
     const outcome = await answer.then(
       ({ status: got }) => got,
       () => 'none',
