@@ -90,6 +90,7 @@ export const EVENTS = {
       ms: fc.constantFrom(300, 1_500, 1_900, 2_500, 4_500),
       isDeaf: fc.boolean(),
       forMs: lasting(HOUR / 2),
+      isForAll: fc.constantFrom(true, true, true, false),
     },
   },
   list: {
@@ -145,14 +146,17 @@ export const EVENTS = {
 
 /** What belongs together, as it goes on for up to some minutes. */
 export const SEQUENCES = {
-  /** Half of the list goes while a replica is cut off from Redis; operators accept both there and
-   * elsewhere, and ask again when it is back. */
+  /**
+   * Half of the list goes while a replica is cut off from Redis; operators accept it there,
+   * elsewhere or both, and ask again when it is back.
+   */
   partition: {
     needs: 'redis',
-    weight: 1,
+    weight: 2,
     having: {
-      forMs: fc.constantFrom(6 * SECOND, 20 * SECOND, 3 * MINUTE),
-      isAcceptedThereFirst: fc.boolean(),
+      forMs: fc.constantFrom(6 * SECOND, 20 * SECOND, MINUTE),
+      isThereFirst: fc.boolean(),
+      isAccepted: fc.constantFrom([true, true], [true, false], [false, true]),
       refreshesAfterMs: fc.option(apartMs),
     },
   },
@@ -201,6 +205,28 @@ export const SEQUENCES = {
       isLonger: fc.boolean(),
       isLaterCutOff: fc.boolean(),
       isRestarted: fc.boolean(),
+    },
+  },
+  /**
+   * While a replica waits for a slow answer, perhaps without a list to serve, a list of another one
+   * comes first, which may be another list, and which an operator may have to accept.
+   */
+  overtaken: {
+    needs: 'redis',
+    weight: 4,
+    having: {
+      isWithoutList: fc.boolean(),
+      change: fc.constantFrom<ListChange[]>('as usual', 'a fifth more', 'half of it gone'),
+      thenChange: fc.constantFrom<(ListChange | undefined)[]>(
+        undefined,
+        'as usual',
+        'half of it gone',
+        'twice as many',
+        'none has a name',
+      ),
+      laterMs: fc.integer({ min: 320, max: 1_400 }),
+      isAccepted: fc.tuple(fc.boolean(), fc.boolean()),
+      times: fc.constantFrom(1, 1, 3),
     },
   },
   /**

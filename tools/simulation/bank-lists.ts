@@ -45,6 +45,9 @@ export interface BankList {
   readonly deliveredAtMs: number[];
 }
 
+/** The fleet without `BANK_FIELDS`: all that the provider sends is published. */
+export const ALL_FIELDS = 'all';
+
 /**
  * The `BANK_FIELDS` of the simulated fleets. Replicas with different ones share nothing, also where
  * only the source of a field differs. Those after the first two mean the same as the first, and
@@ -56,6 +59,7 @@ export const FIELDS = [
   'code, ispb:ids.ispb, name, site?',
   'code, ispb:ids.ispb,name,site?',
   'code,ispb:ids.ispb, name,site?',
+  ALL_FIELDS,
 ] as const;
 
 /** By the index of their fields. */
@@ -63,6 +67,7 @@ export const OTHER_SETTINGS: Readonly<Record<number, Readonly<Record<string, str
   2: { CACHE_SIGNING_KEY: 'the key of every other one of these replicas' },
   3: { PROVIDER_SANDBOX_BASE_URL: 'http://provider.example/other' },
   4: { BANK_REQUIRED_FIELDS: 'code' },
+  5: { BANK_FIELDS: '', BANK_REQUIRED_FIELDS: 'code' },
 };
 export type Fields = (typeof FIELDS)[number];
 
@@ -122,14 +127,16 @@ export const hasSameEntries = (some: BankList, other: BankList): boolean =>
   nameEntries(some) === nameEntries(other);
 
 /** The JSON that a replica publishes. */
-export const toPublished = (entries: ReturnType<typeof toEntries>): string =>
+export const toPublished = (entries: ReturnType<typeof toEntries>, fields: Fields): string =>
   JSON.stringify(
-    entries.map(({ code, ids, 'ids.ispb': ispb = ids.ispb, name = null }) => ({
-      code,
-      ispb,
-      name,
-      site: null,
-    })),
+    fields === ALL_FIELDS
+      ? entries
+      : entries.map(({ code, ids, 'ids.ispb': ispb = ids.ispb, name = null }) => ({
+          code,
+          ispb,
+          name,
+          site: null,
+        })),
   );
 
 /** A list with fewer entries is refused. */

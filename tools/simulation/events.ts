@@ -93,10 +93,12 @@ export const createEvents = (director: Director): Events => {
         provider.behave(who, isOn ? behaviour : 'healthy', retryAfterS),
       );
     },
-    'provider slow': ({ ms, isDeaf, forMs }) =>
-      during('slowness', record('provider', 'all', until(forMs)), (isOn) =>
-        provider.slow(isOn ? ms : 0, isOn && isDeaf),
-      ),
+    'provider slow': ({ ms, isDeaf, forMs, isForAll }, { index }) => {
+      const who = isForAll ? 'all' : index;
+      during(`slowness for ${who}`, record('provider', who, until(forMs)), (isOn) =>
+        provider.slow(who, isOn ? ms : 0, isOn && isDeaf),
+      );
+    },
     list: ({ change, everyCalls }) => {
       record('list', 'all');
       provider.change(change, everyCalls);

@@ -8,8 +8,8 @@ import type { Message } from './worker.ts';
 
 const worker = fileURLToPath(new URL('./worker.js', import.meta.url));
 const { workers } = options;
-/** Much longer than a run takes. */
-const LONGEST_SILENCE_MS = 60_000;
+/** Much longer than a run takes, also on a busy machine. */
+const LONGEST_SILENCE_MS = 120_000;
 const total = { runs: 0, days: 0, events: 0, steps: 0, calls: 0 };
 const print = (text: string): void => void process.stdout.write(`${text}\n`);
 

@@ -54,25 +54,13 @@ const number = (
   return Number.isInteger(value) ? value : fail(`--${name} is a number`);
 };
 
+const MOSTLY_FEW = ['few', 'few', 'rush', 'few', 'few'] as const;
 /** What each mode runs in turn. */
 const MODES: Readonly<Record<string, readonly Pace[]>> = {
   /** Mostly days, so that a fleet-day is one of 24 hours. */
   safety: ['day', 'day', 'day', 'day', 'day', 'rush'],
   /** What finds most in little time. */
-  quick: [
-    'rush',
-    'few',
-    'liveness',
-    'few',
-    'rush',
-    'few',
-    'day',
-    'few',
-    'rush',
-    'few',
-    'quiet',
-    'few',
-  ],
+  quick: [...MOSTLY_FEW, 'liveness', ...MOSTLY_FEW, 'day', ...MOSTLY_FEW, 'quiet'],
 };
 const { mode, path, trace } = values;
 const pace = PACES.find((name) => name === mode);

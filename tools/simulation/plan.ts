@@ -58,8 +58,8 @@ export type Event = ReturnType<typeof anyEvent> extends fc.Arbitrary<infer E> ? 
 
 /**
  * Kinds of run. `day`: at least one event in each hour of a day. `rush`: up to 40 events in six
- * minutes. `few`: one sequence in six minutes, and up to two events, so that nothing excuses what
- * follows.
+ * minutes. `few`: one or two sequences in six minutes, one after the other, and up to one event, so
+ * that next to nothing excuses what follows.
  * `liveness`: up to 20 in three minutes, after which all is healed but what remains for good.
  * `quiet`: days, or two months, in which next to nothing happens.
  */
@@ -71,7 +71,9 @@ const HOURS = { day: 24, rush: 0.1, few: 0.1, liveness: 0.05, quiet: 72 } satisf
   number
 >;
 /** The first is below PROVIDER_TIMEOUT, and takes much more work than the others. */
-const SHORT_TTLS = [1, 4, 4, 20, 20, 60, 60, 3_600, 3_600].map((s) => s * SECOND);
+const SHORT_TTLS = [1, 4, 4, 4, 20, 20, 20, 20, 20, 60, 60, 60, 60, 3_600, 3_600, 3_600].map(
+  (s) => s * SECOND,
+);
 /** In runs with a shorter CACHE_TTL everything happens in a third of the time. */
 const USUAL_TTL_MS = 20 * SECOND;
 /** The longest is longer than the longest timer of Node. */
@@ -101,7 +103,7 @@ const setup = (pace: Pace, replicas: number | undefined, { hasRedis, hasSnapshot
        * Every other replica may have other BANK_FIELDS, or one other setting that lists depend on,
        * and then shares nothing.
        */
-      otherFleet: fc.constantFrom<(0 | 1 | 2 | 3 | 4)[]>(0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4),
+      otherFleet: fc.constantFrom<(0 | 1 | 2 | 3 | 4 | 5)[]>(0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 5),
       everyAnswerDiffers: fc.boolean(),
       /** How long it takes until an operator sees that the provider's list is refused. */
       attentionMs: {
@@ -136,13 +138,15 @@ const eventsOf = (stores: Stores, pace: Pace) => {
       maxLength: 3,
       size: 'max',
     });
-  const sequence = anyEvent(stores, anyOf(SEQUENCES, stores), 0, lengthMs / 2);
+  const sequence = (fromShare: number, toShare: number) =>
+    anyEvent(stores, anyOf(SEQUENCES, stores), lengthMs * fromShare, lengthMs * toShare);
   return {
     day: fc.tuple(...Array.from({ length: HOURS.day }, (_, hour) => ofHour(hour))),
     rush: fc.tuple(upTo(40)),
     few: fc.tuple(
-      sequence.map((event) => [event]),
-      upTo(2),
+      fc.tuple(sequence(0, 0.3)),
+      fc.array(sequence(0.6, 0.9), { maxLength: 1 }),
+      upTo(1),
     ),
     liveness: fc.tuple(upTo(20)),
     quiet: fc.tuple(upTo(2)),

@@ -3,6 +3,7 @@ import type { Dispatcher } from 'undici';
 import { LoadError, type LoadErrorKind } from '../../src/banks/load-error.ts';
 import type { Connections } from '../../src/provider/connections.ts';
 import {
+  ALL_FIELDS,
   MIN_BANKS,
   toBody,
   toEntries,
@@ -144,8 +145,9 @@ export const createProviderWorld = (world: World, history: History, isInside: bo
   let shape = USUAL;
   /** Applied once more at each of so many calls. */
   let trend: { readonly change: ListChange; readonly everyCalls: number } | undefined;
-  let slowMs = 0;
-  let isDeaf = false;
+  const slowness = new Map<number | 'all', { readonly ms: number; readonly isDeaf: boolean }>();
+  const slownessOf = ({ process: { index } }: Caller) =>
+    slowness.get(index) ?? slowness.get('all') ?? { ms: 0, isDeaf: false };
 
   /** By BANK_FIELDS and what is published. */
   const published = new Map<string, BankList>();
@@ -154,7 +156,7 @@ export const createProviderWorld = (world: World, history: History, isInside: bo
   /** From here on a replica may have the list. */
   const record = (call: Call, sent: Shape, entries: ReturnType<typeof toEntries>): void => {
     call.deliveredAtMs = world.nowMs();
-    const json = toPublished(entries);
+    const json = toPublished(entries, call.process.fields);
     const key = `${call.process.fields} ${json}`;
     const list = published.get(key) ?? { shape: sent, json, askedAtMs: [], deliveredAtMs: [] };
     published.set(key, list);
@@ -183,7 +185,7 @@ export const createProviderWorld = (world: World, history: History, isInside: bo
         );
       let body: Readable | undefined;
       signal.addEventListener('abort', () => {
-        if (isDeaf) return;
+        if (slownessOf(life).isDeaf) return;
         reject(signal.reason);
         body?.destroy(new Error('aborted'));
       });
@@ -204,9 +206,14 @@ export const createProviderWorld = (world: World, history: History, isInside: bo
         if (course === 'never') return;
         const entries = toEntries(shape, history.everyAnswerDiffers ? call.number : 0);
         const sent = shape;
-        const list = toBody(behaviour.entries?.(entries) ?? entries, call.number);
+        const hasAllFields = life.process.fields === ALL_FIELDS;
+        // What is unusable depends on the fields, and what is added would be published.
+        const isPlain = hasAllFields && !behaviour.kind;
+        const form = hasAllFields ? 0 : call.number;
+        const list = toBody((!isPlain && behaviour.entries?.(entries)) || entries, form);
         const whole = isInside ? inside(list) : list;
         const bytes = Buffer.from(behaviour.body ?? whole);
+        const { ms: slowMs } = slownessOf(life);
         later(slowMs + lag(), 'answers', () => {
           if (kind) call.failure = kind;
           call.retryAfterMs = asked === undefined ? undefined : asked * 1_000;
@@ -223,7 +230,7 @@ export const createProviderWorld = (world: World, history: History, isInside: bo
             if (!kind && !signal.aborted) {
               record(call, sent, entries);
               call.hasNextPage = name === 'next-page';
-              call.rejected = behaviour.rejected?.(sent.size) ?? {};
+              call.rejected = (!isPlain && behaviour.rejected?.(sent.size)) || {};
             }
             stream.push(bytes.subarray(bytes.length >> 1));
             stream.push(null);
@@ -273,10 +280,10 @@ export const createProviderWorld = (world: World, history: History, isInside: bo
     },
     /** The list stays as it is. */
     holdStill: (): void => void (trend = undefined),
-    /** @param isDeafToo whether a call that its replica has given up goes on */
-    slow: (ms: number, isDeafToo: boolean): void => {
-      slowMs = ms;
-      isDeaf = isDeafToo;
+    /** @param isDeaf whether a call that its replica has given up goes on */
+    slow: (who: number | 'all', ms: number, isDeaf: boolean): void => {
+      if (ms === 0) slowness.delete(who);
+      else slowness.set(who, { ms, isDeaf });
     },
   };
 };

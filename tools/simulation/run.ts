@@ -144,8 +144,10 @@ export const run = async (
     waiting.clear();
     for (const trouble of history.troubles)
       if (trouble.kind !== 'clock') trouble.untilMs = Math.min(trouble.untilMs, world.nowMs());
-    for (const who of ['all', ...machines.keys()] as const) provider.behave(who, 'healthy');
-    provider.slow(0, false);
+    for (const who of ['all', ...machines.keys()] as const) {
+      provider.behave(who, 'healthy');
+      provider.slow(who, 0, false);
+    }
     provider.holdStill();
     redis.heal();
     record('redis', 'all');

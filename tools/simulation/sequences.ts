@@ -1,7 +1,7 @@
 import { OVERRIDABLE } from '../../src/banks/guard/guard.ts';
 import type { Having, SEQUENCES } from './actions.ts';
 import type { Director } from './director.ts';
-import { SECOND } from './durations.ts';
+import { DAY, SECOND } from './durations.ts';
 import type { Events } from './events.ts';
 import type { ListChange } from './provider.ts';
 import type { Machine } from './replica.ts';
@@ -36,7 +36,7 @@ export const createSequences = (director: Director, events: Events): Sequences =
   };
   const emptyRedis = (machine: Machine): void => void events['redis emptied']({}, machine);
   const answerSlowly = (machine: Machine): void =>
-    void events['provider slow']({ ms: 1_500, isDeaf: false, forMs: 300 }, machine);
+    void events['provider slow']({ ms: 1_500, isDeaf: false, forMs: 300, isForAll: true }, machine);
   /** An operator of `machine` asks while the provider fails so for a second. */
   const failOnce = (
     afterMs: number,
@@ -50,12 +50,14 @@ export const createSequences = (director: Director, events: Events): Sequences =
     void events.provider({ behaviour: 'unavailable', retryAfterS, forMs, isForAll: true }, machine);
 
   return {
-    partition: ({ forMs, isAcceptedThereFirst, refreshesAfterMs }, machine) => {
+    partition: ({ forMs, isThereFirst, isAccepted, refreshesAfterMs }, machine) => {
       cutOff(machine, forMs);
       changeList('half of it gone', machine);
       const other = nextTo(machine);
-      const inTurn = isAcceptedThereFirst ? [machine, other] : [other, machine];
-      inTurn.forEach((each, turn) => operate((forMs * (turn + 1)) / 3, each, () => OVERRIDABLE));
+      const inTurn = isThereFirst ? [machine, other] : [other, machine];
+      inTurn.forEach((each, turn) =>
+        operate((forMs * (turn + 1)) / 3, each, () => (isAccepted[turn] ? OVERRIDABLE : [])),
+      );
       if (refreshesAfterMs !== null) operate(forMs + refreshesAfterMs, machine, () => []);
     },
     'restart apart': ({ isAccepted, forMs, anotherAskedAfterMs, clockMs }, machine) => {
@@ -97,6 +99,27 @@ export const createSequences = (director: Director, events: Events): Sequences =
         changeList('an eighth of it gone', machine),
       );
       operate(forMs + 16 * SECOND, cut, () => []);
+    },
+    overtaken: ({ isWithoutList, change, thenChange, laterMs, isAccepted, times }, machine) => {
+      const other = nextTo(machine);
+      const [isFirstAccepted, isOthersAccepted] = isAccepted;
+      if (isWithoutList) {
+        emptyRedis(machine);
+        for (const each of machines) startWithoutDisk(each);
+      }
+      const startMs = isWithoutList ? SECOND : 0;
+      for (let turn = 0; turn < times; turn += 1) {
+        const fromMs = startMs + turn * 8 * SECOND;
+        later(fromMs, 'a slow answer', () => {
+          changeList(change, machine);
+          answerSlowly(machine);
+        });
+        operate(fromMs, machine, () => (isFirstAccepted ? OVERRIDABLE : []));
+        later(fromMs + laterMs, 'another list', () => {
+          if (thenChange) changeList(thenChange, machine);
+        });
+        operate(fromMs + laterMs, other, () => (isOthersAccepted ? OVERRIDABLE : []));
+      }
     },
     'limit meanwhile': (
       { limitAfterMs, retryAfterS, isToldLess, killed, isAskedAgain },
@@ -209,6 +232,8 @@ export const createSequences = (director: Director, events: Events): Sequences =
       if (isAskedAfter) operate(forMs + 10, last, () => []);
     },
     'anew in an outage': ({ isAll, retryAfterS }, machine) => {
+      // There is an attempt in each minute of it.
+      if (setup.ttlMs > DAY) return;
       beginOutage(machine, 2 * setup.ttlMs, retryAfterS);
       later(1.3 * setup.ttlMs, 'all is stale', () => {
         if (!isAll) emptyRedis(machine);

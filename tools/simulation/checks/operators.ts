@@ -1,4 +1,4 @@
-import { hasNote, mustBeRefused, type BankList } from '../bank-lists.ts';
+import { ALL_FIELDS, hasNote, mustBeRefused, type BankList } from '../bank-lists.ts';
 import { MINUTE, SECOND } from '../durations.ts';
 import type { Call, Process, Reading, Report } from '../history.ts';
 import { oncePerPair } from '../per-pair.ts';
@@ -48,7 +48,7 @@ export const theContentIsDescribed: Check = function* ({ readings }) {
     const { count, profile } = status.cached;
     const { size, nameless, numeric } = list.shape;
     const { string, number } = profile.get('code')?.filled ?? {};
-    const told = [count, profile.get('name')?.filled.string, number, string].join();
+    const told = [count, profile.get('name')?.filled.string ?? 0, number, string].join();
     if (told !== [size, size - nameless, numeric, size - numeric].join())
       yield [atMs, process, `tells ${told} of ${nameOf(list)}`];
   }
@@ -431,6 +431,7 @@ const FIELDS_CHANGED = "list: the provider's fields changed";
 export const changesOfFieldsAreLogged: Check = function* (timeline) {
   if (!timeline.everyAnswerDiffers) return;
   for (const process of timeline.processes) {
+    if (process.fields === ALL_FIELDS) continue;
     let before: Call | undefined;
     for (const report of timeline.reportsOf(process)) {
       if (report.event.type !== 'list-renewed') continue;

@@ -1,4 +1,10 @@
-import { hasSameEntries, mayBeRefused, mustBeRefused, type BankList } from '../bank-lists.ts';
+import {
+  ALL_FIELDS,
+  hasSameEntries,
+  mayBeRefused,
+  mustBeRefused,
+  type BankList,
+} from '../bank-lists.ts';
 import { MINUTE, SECOND } from '../durations.ts';
 import type { Process, Serving } from '../history.ts';
 import {
@@ -181,6 +187,8 @@ export const theGuardHolds: Check = function* (timeline) {
 export const aFirstListHasAllFields: Check = function* (timeline) {
   for (const [process, [first]] of stretches(timeline)) {
     if (!first || first.list.shape.nameless < first.list.shape.size) continue;
+    // None is promised.
+    if (process.fields === ALL_FIELDS) continue;
     const { list, fromMs: atMs } = first;
     const isAnothers = timeline.calls.some(
       (call) => call.list === list && call.process !== process,
