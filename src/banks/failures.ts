@@ -22,8 +22,11 @@ export interface FailingLoads {
 
 export const createFailureRecord = (clock: Pick<Clock, 'wallMs' | 'monotonicMs'>) => {
   let current: LoadFailures = { failure: undefined, failing: undefined, lastFailure: undefined };
-  /** The failure in the shared store that this replica has read or written last. */
-  let lastSeenId: string | undefined;
+  /**
+   * The last failures that this replica has read in the shared store, or writes there. Two: the
+   * store may still have the one before.
+   */
+  let seenIds: readonly string[] = [];
   const set = (failure: LoadError, failing: FailingLoads): void => {
     const { kind, reasonCode } = failure;
     current = { failure, failing, lastFailure: { kind, reasonCode, atMs: clock.wallMs() } };
@@ -46,7 +49,7 @@ export const createFailureRecord = (clock: Pick<Clock, 'wallMs' | 'monotonicMs'>
     },
     current: (): LoadFailures => current,
     /** This replica has read the failure with this id in the shared store, or writes it there. */
-    noteSeen: (id: string): void => void (lastSeenId = id),
-    hasSeen: (id: string): boolean => id === lastSeenId,
+    noteSeen: (id: string): void => void (seenIds = [id, ...seenIds.slice(0, 1)]),
+    hasSeen: (id: string): boolean => seenIds.includes(id),
   };
 };

@@ -76,8 +76,9 @@ export const createRedisFleet = ({ store, lease, keeper, report }: RedisFleetOpt
         await synchronize();
         // Another replica may have succeeded meanwhile, which does not end a Retry-After.
         if (!keeper.failures.current().failure && !failure.retryAfter) return { isDone: true };
-        const before = store.lease();
-        const replaced = before?.isOwn ? undefined : before?.failure;
+        // One that another replica has written, also into the lease of this one.
+        const before = store.lease()?.failure;
+        const replaced = before && !keeper.failures.hasSeen(before.id) ? before : undefined;
         // oxlint-disable-next-line no-await-in-loop -- see above
         const written = await lease.writeFailure(failure, dueInMs);
         if (written !== 'overtaken') return { isDone: written === 'written', replaced };

@@ -168,6 +168,26 @@ describeWithRedis('with a real Redis', () => {
     await eventually(() => two.service.list.status().nextLoadInMs > 9 * MINUTE);
   });
 
+  test('a Retry-After that another replica reads only when its own load has failed holds for that one too', async () => {
+    const env = { CACHE_TTL: '30s' };
+    const one = await start({ env, random: () => 0 });
+    await eventually(() => one.service.list.status().isShared === true);
+    const connection = await connectionToCut();
+    const second = { ...env, CACHE_REDIS_URL: connection.url };
+    const two = await start({ env: second, random: () => 0.9 });
+    const before = provider.listCalls();
+    await provider.behave('stall');
+    await advanceToLoad(two);
+    await eventually(() => provider.listCalls() > before);
+    connection.hold();
+    await provider.behave('rate-limited', { retryAfter: '600' });
+    expect(await one.service.list.refresh()).toMatchObject({ kind: 'rate_limited' });
+    clock.advance(15_000);
+    await eventually(() => two.service.list.status().failure?.kind === 'timeout');
+    connection.release();
+    await eventually(() => two.service.list.status().nextLoadInMs > 9 * MINUTE);
+  });
+
   test('a replica with nothing to serve does not wait after a refusal by one that has a list', async () => {
     provider.setBanks(makeBanks(100));
     const one = await start({ env: { CACHE_TTL: '1h' } });
@@ -644,7 +664,8 @@ describeWithRedis('with a real Redis', () => {
     await redis.command(`COPY ${names}:lease earlier`);
     await advanceOnceIdle(500, one);
     await list.refresh();
-    expect(list.status().failing).toEqual({ sinceMs, attempts: 2 });
+    await list.refresh();
+    expect(list.status().failing).toEqual({ sinceMs, attempts: 3 });
     await redis.command(`COPY earlier ${names}:lease REPLACE`);
     await redis.command(`PUBLISH ${names}:news somebody`);
     await eventually(() => list.status().failing?.attempts === 1);

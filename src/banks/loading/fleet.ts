@@ -100,7 +100,10 @@ export interface NewFailure extends Omit<SharedFailure, 'listId'> {
 export interface FailureWrite {
   /** Whether nothing is left to be written; false while the store cannot be used. */
   readonly isDone: boolean;
-  /** The failure of another replica that was in the lease before, if there was one. */
+  /**
+   * The failure of another replica that was in the lease before, if there was one that this replica
+   * had not seen.
+   */
   readonly replaced?: SharedFailure | undefined;
 }
 
