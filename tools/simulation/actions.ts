@@ -300,8 +300,8 @@ export const SEQUENCES = {
   },
   /**
    * All is lost but the disk of one replica, which starts last; Redis may have older data, or what
-   * nobody can use; the provider may be down. The first one may be stopped while it loads, and an
-   * operator may ask as soon as the provider is back. The clock of the last one may be wrong then.
+   * nobody can use; the provider may be down. The first one may end while it loads, and an operator
+   * may ask as soon as the provider is back. The clock of the last one may be wrong then.
    */
   'all anew': {
     needs: 'redis',
@@ -312,7 +312,7 @@ export const SEQUENCES = {
       forMs: fc.constantFrom(20 * SECOND, MINUTE),
       become: fc.constantFrom('emptied', 'spoilt', 'older'),
       apartMs: fc.constantFrom(SECOND, 7 * SECOND),
-      isFirstStopped: fc.boolean(),
+      firstIs: fc.constantFrom(undefined, 'stopped', 'killed'),
       isAskedAfter: fc.boolean(),
       clockMs: fc.option(clockErrorMs, { freq: 2 }),
     },

@@ -209,7 +209,7 @@ export const createSequences = (director: Director, events: Events): Sequences =
         later(redisEmptiedAfterMs, 'redis loses all', () => emptyRedis(machine));
     },
     'all anew': (
-      { behaviour, retryAfterS, forMs, become, apartMs, isFirstStopped, isAskedAfter, clockMs },
+      { behaviour, retryAfterS, forMs, become, apartMs, firstIs, isAskedAfter, clockMs },
       last,
     ) => {
       events.provider({ behaviour, retryAfterS, forMs, isForAll: true }, last);
@@ -225,9 +225,11 @@ export const createSequences = (director: Director, events: Events): Sequences =
         if (!isLast) loseDisk(machine);
       }
       const first = nextTo(last);
-      if (isFirstStopped)
-        later(2 * apartMs + 150, 'the first one is stopped', () =>
-          events.stop({ downMs: SECOND }, first),
+      if (firstIs)
+        later(2 * apartMs + 150, 'the first one ends', () =>
+          firstIs === 'stopped'
+            ? events.stop({ downMs: SECOND }, first)
+            : restart(first, 9 * SECOND),
         );
       if (isAskedAfter) operate(forMs + 10, last, () => []);
     },

@@ -164,20 +164,35 @@ const isCalm = (timeline: Timeline, { process }: Call, fromMs: number, toMs: num
 const failuresUpTo = (timeline: Timeline, calls: readonly Call[], index: number): number =>
   index - calls.slice(0, index).findLastIndex((call) => timeline.wasTaken(call));
 
-/** After so many failures in a row the wait is the longest one, which has no jitter. */
-const MANY_FAILURES = 8;
+/**
+ * The waits at least double from a second on: after so many failures in a row it is the longest one,
+ * which has no jitter. One failure may be lost with its replica.
+ */
+const failuresToLongest = (longestMs: number): number =>
+  Math.ceil(Math.log2(longestMs / SECOND)) + 2;
 
-/** Whether that many have certainly failed, while the process of the last one counted them. */
+/**
+ * Whether so many have failed in a row that the next wait is certainly the longest one: also a
+ * replica that has started meanwhile counts those of the others.
+ */
 const haveManyFailed = (timeline: Timeline, calls: readonly Call[], index: number): boolean => {
-  const many = calls.slice(Math.max(0, index + 1 - MANY_FAILURES), index + 1);
+  const longestMs = Math.max(...calls.map(({ process }) => longestRetryMs(process)));
+  const count = failuresToLongest(longestMs);
+  const many = calls.slice(Math.max(0, index + 1 - count), index + 1);
   const [first, last] = [many[0], many.at(-1)];
+  if (!first || !last || many.length < count) return false;
+  const fromMs = first.askedAtMs;
+  // To one that starts with a list of its own, earlier failures are over.
+  const hasOwnList = timeline.processes.some(
+    (process) =>
+      process.fields === last.process.fields &&
+      process.startedAtMs > fromMs - MINUTE &&
+      process.restoredFrom === 'CACHE_SNAPSHOT_FILE',
+  );
   return (
-    last !== undefined &&
-    first !== undefined &&
-    many.length === MANY_FAILURES &&
     many.every(({ failure, isForced }) => failure && !isForced) &&
-    timeline.ranThrough(last.process, first.askedAtMs, last.endedAtMs) &&
-    isCalm(timeline, last, first.askedAtMs - 2 * MINUTE, last.endedAtMs)
+    (timeline.hasRedis ? !hasOwnList : timeline.ranThrough(last.process, fromMs, last.endedAtMs)) &&
+    isCalm(timeline, last, fromMs - 2 * MINUTE, last.endedAtMs)
   );
 };
 
