@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import type { Overridable } from '../../src/banks/guard/guard.ts';
 import { DAY, HOUR, MINUTE, SECOND } from './durations.ts';
 import { BEHAVIOURS, LIST_CHANGES, type BehaviourName, type ListChange } from './provider.ts';
-import { REDIS_FAULTS, type RedisFault } from './redis.ts';
+import { PARTS, REDIS_FAULTS, type RedisFault } from './redis.ts';
 
 // What can happen to a fleet: how often, and with what. `isForAll`: to all replicas, or to that of
 // the event. `needs`: the stores without which it means nothing.
@@ -131,7 +131,8 @@ export const EVENTS = {
   'redis clock': { needs: 'redis', weight: 1, having: { byMs: clockErrorMs } },
   /**
    * Somebody without the key changes what it has, once or again and again, at random or into
-   * something that only its signature tells from what a replica writes; only with a key.
+   * something that only its signature tells from what a replica writes. Without a key, what it has
+   * is only cut short, which every reader notices.
    */
   'redis spoilt': {
     needs: 'redis',
@@ -140,6 +141,7 @@ export const EVENTS = {
       times: fc.constantFrom(1, 1, 12),
       apartMs: fc.constantFrom(2 * SECOND, 8 * SECOND),
       isForged: fc.boolean(),
+      part: fc.constantFrom('all' as const, ...PARTS),
     },
   },
 };
@@ -353,6 +355,43 @@ export const SEQUENCES = {
       ),
       restartedBefore: fc.option(fc.nat({ max: 3 }), { freq: 1 }),
       isHandedOn: fc.boolean(),
+    },
+  },
+  /**
+   * All replicas end, and start one after the other with what the previous release would have saved
+   * by then: in Redis, on their disks, or on those of some. The list may be one that an operator has
+   * accepted. The provider may be down, perhaps since long before. Once it is not, a little is lost.
+   */
+  upgrade: {
+    needs: 'any',
+    weight: 3,
+    having: {
+      change: fc.constantFrom<(ListChange | undefined)[]>(
+        undefined,
+        'an eighth of it gone',
+        'half of it gone',
+      ),
+      listIs: fc.constantFrom('fresh', 'fresh', 'stale', 'too old'),
+      isDown: fc.boolean(),
+      isRedisKept: fc.boolean(),
+      disksKept: fc.constantFrom('all', 'one', 'none'),
+      apartMs: fc.constantFrom(SECOND, 7 * SECOND),
+    },
+  },
+  /**
+   * Somebody damages Redis again and again for up to a minute and a half. Meanwhile replicas start
+   * without their disks, the provider may be down, and operators ask afterwards.
+   */
+  'damaged again': {
+    needs: 'redis',
+    weight: 3,
+    having: {
+      part: fc.constantFrom(...PARTS, 'list' as const),
+      isForged: fc.boolean(),
+      apartMs: fc.constantFrom(3 * SECOND, 5 * SECOND, 8 * SECOND),
+      startAnew: fc.constantFrom('none', 'one', 'all but one', 'all'),
+      isDown: fc.boolean(),
+      isAskedAfter: fc.boolean(),
     },
   },
   /** Many lists, each for an operator of one replica or of all in turn: now and then a little goes. */

@@ -129,12 +129,12 @@ export const createEvents = (director: Director): Events => {
       record('redis clock', 'all');
       redis.setClock(byMs);
     },
-    'redis spoilt': ({ times, apartMs, isForged }) => {
-      if (!setup.isSigned) return;
+    'redis spoilt': ({ times, apartMs, isForged, part }) => {
+      const damage = isForged ? 'forged' : 'spoilt';
       for (let index = 0; index < times; index += 1)
         later(index * apartMs, 'redis is spoilt', () => {
           record('silent redis', 'all', undefined, 'spoilt');
-          redis.spoil(isForged);
+          redis.spoil(setup.isSigned ? damage : 'cut short', part);
         });
     },
   };

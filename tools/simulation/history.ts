@@ -146,6 +146,19 @@ export interface Trouble {
   untilMs: number;
 }
 
+/** A list that the previous release had saved when the fleet was upgraded. */
+export interface Inherited {
+  readonly atMs: number;
+  /** In Redis, or on the disk of this replica. */
+  readonly where: number | 'redis';
+  /** Which had brought it. */
+  readonly call: Call;
+  /** Of the operator's decision that was saved with it. */
+  readonly requestId: string | undefined;
+  /** Its fleet has a key, and so reads nothing that is not signed. */
+  readonly isIgnored: boolean;
+}
+
 /** A list was written to Redis. */
 export interface Write {
   readonly atMs: number;
@@ -175,6 +188,7 @@ export interface History {
   readonly refreshes: Refresh[];
   readonly troubles: Trouble[];
   readonly writes: Write[];
+  readonly inherited: Inherited[];
   readonly eras: Era[];
   /** What happened that may never happen. */
   readonly defects: string[];

@@ -8,9 +8,9 @@ import { REDIS_FAULTS } from './redis.ts';
 
 /** Where a fleet keeps its list, how often, and what happens only there. */
 const STORES = [
-  { weight: 6, hasRedis: true, hasSnapshot: true, needs: ['redis', 'snapshot', 'both'] },
-  { weight: 4, hasRedis: true, hasSnapshot: false, needs: ['redis'] },
-  { weight: 4, hasRedis: false, hasSnapshot: true, needs: ['snapshot'] },
+  { weight: 6, hasRedis: true, hasSnapshot: true, needs: ['redis', 'snapshot', 'both', 'any'] },
+  { weight: 4, hasRedis: true, hasSnapshot: false, needs: ['redis', 'any'] },
+  { weight: 4, hasRedis: false, hasSnapshot: true, needs: ['snapshot', 'any'] },
   { weight: 1, hasRedis: false, hasSnapshot: false, needs: [] },
 ] as const;
 type Stores = (typeof STORES)[number];

@@ -2,8 +2,10 @@ import { storeTime } from '../../src/clock.ts';
 import { COMPARED_BYTES, type CreateRedisClient } from '../../src/sharing/redis-client.ts';
 import { mutate } from '../../test/helpers/random.ts';
 import { serialIn } from './bank-lists.ts';
+import { MINUTE } from './durations.ts';
 import { forged } from './forgery.ts';
 import type { History, Process } from './history.ts';
+import { toPreviousFormat, type PreviousFormat } from './previous-release.ts';
 import { newOwner, type Owner, type World } from './world.ts';
 
 // The Redis server that replicas share, and their connections to it, at the interface of
@@ -66,6 +68,18 @@ export const spoilt = (bytes: Buffer, random: () => number): Buffer => {
   return Buffer.from(mutate(bytes.toString('latin1'), random, ['}', '\n', '0']), 'latin1');
 };
 
+/** Little is left, with which no reader can begin anything. */
+const cutShort = (bytes: Buffer, random: () => number): Buffer =>
+  bytes.subarray(0, 1 + Math.floor(random() * 30));
+
+/** `forged`: into what could be right but for its signature. */
+const DAMAGES = { forged, spoilt, 'cut short': cutShort };
+export type Damage = keyof typeof DAMAGES;
+
+/** What of it. */
+export const PARTS = ['all', 'head', 'list', 'lease'] as const;
+type Part = (typeof PARTS)[number];
+
 export type RedisWorld = ReturnType<typeof createRedisWorld>;
 
 export const createRedisWorld = (world: World, history: History) => {
@@ -75,8 +89,9 @@ export const createRedisWorld = (world: World, history: History) => {
   /** What it had, oldest first: a fail-over may bring back some of it. The last is what it has. */
   const states: State[] = [{ atMs: 0, values: new Map(), era: 0 }];
   let eras = 0;
-  /** Its clock is wrong by days, and by a little more after each fail-over. */
-  let clockErrorMs = Math.floor((world.luck('redis clock') - 0.5) * 1e10);
+  /** Its clock is right, or wrong by days, and by a little more after each fail-over. */
+  let clockErrorMs =
+    world.luck('redis clock') < 0.3 ? 0 : Math.floor((world.luck('redis clock') - 0.5) * 1e10);
   let troubledAtMs = -Infinity;
   let changedAtMs = -Infinity;
   const wakers = new Set<() => void>();
@@ -248,9 +263,9 @@ export const createRedisWorld = (world: World, history: History) => {
       connection.onError(new Error('Socket closed unexpectedly'));
     }
   };
-  /** What sleeps until something is wrong wakes up. */
-  const troubling = (change: () => void): void => {
-    troubledAtMs = world.nowMs();
+  /** What sleeps until something is wrong wakes up, and does not sleep again for a while. */
+  const troubling = (change: () => void, lastingMs = 0): void => {
+    troubledAtMs = Math.max(troubledAtMs, world.nowMs() + lastingMs);
     wakeAll();
     change();
   };
@@ -290,18 +305,33 @@ export const createRedisWorld = (world: World, history: History) => {
       }),
     /** Somebody deletes everything; connections stay. */
     empty: (): void => troubling(() => become(new Map(), (eras += 1))),
+    /**
+     * Has what the previous release would have saved, and nothing else.
+     * @param isSigned whether its lists are those of the fleets with a key, which have other names
+     */
+    becomePrevious: (isSigned: boolean): readonly PreviousFormat[] => {
+      const entries = [...now()].flatMap(([key, { bytes, ...value }]) => {
+        const previous = key.includes('.') === isSigned ? toPreviousFormat(bytes) : undefined;
+        return previous ? [{ ...previous, value: { ...value, bytes: previous.bytes } }] : [];
+      });
+      const byKey = new Map(entries.map((entry) => [entry.key, entry]));
+      const values = [...byKey].map(([key, { value }]) => [key, value] as const);
+      troubling(() => become(new Map(values), (eras += 1)));
+      return [...byKey.values()];
+    },
     /** Its clock is set. */
     setClock: (byMs: number): void => troubling(() => void (clockErrorMs += byMs)),
-    /** Somebody writes into each value: what could be right but for its signature, or at random. */
-    spoil: (isForged: boolean): void =>
+    /** Somebody writes into these values. */
+    spoil: (damage: Damage, part: Part): void =>
       troubling(() => {
         const random = (): number => world.luck('garbage');
-        const entries = [...now()].map(
-          ([key, { bytes, ...value }]) =>
-            [key, { ...value, bytes: isForged ? forged(bytes) : spoilt(bytes, random) }] as const,
-        );
+        const entries = [...now()].map(([key, value]) => {
+          const isHit = part === 'all' || key.endsWith(`:${part}`);
+          return [key, isHit ? { ...value, bytes: DAMAGES[damage](value.bytes, random) } : value] as const;
+        });
         become(new Map(entries), (eras += 1));
-      }),
+        // Who has replaced many unreadable lists may replace the next one a minute later.
+      }, MINUTE),
     /** What the process that has ended had open. */
     forget: (owner: Owner): void => {
       for (const connection of connections)

@@ -43,6 +43,7 @@ export const run = async (
     refreshes: [],
     troubles: [],
     writes: [],
+    inherited: [],
     eras: [],
     defects: [],
   };

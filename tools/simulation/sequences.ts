@@ -1,8 +1,11 @@
 import { OVERRIDABLE } from '../../src/banks/guard/guard.ts';
+import { UPGRADED } from './checks/timeline.ts';
 import type { Having, SEQUENCES } from './actions.ts';
+import { serialIn } from './bank-lists.ts';
 import type { Director } from './director.ts';
-import { DAY, SECOND } from './durations.ts';
+import { DAY, MINUTE, SECOND } from './durations.ts';
 import type { Events } from './events.ts';
+import { toPreviousFormat, type PreviousFormat } from './previous-release.ts';
 import type { ListChange } from './provider.ts';
 import type { Machine } from './replica.ts';
 
@@ -16,7 +19,7 @@ export type Sequences = {
 };
 
 export const createSequences = (director: Director, events: Events): Sequences => {
-  const { setup, machines, record, later, operate } = director;
+  const { setup, machines, world, history, redis, record, later, operate } = director;
 
   const loseDisk = ({ index, disk }: Machine): void => {
     record('disk', index, undefined, 'lost');
@@ -48,6 +51,22 @@ export const createSequences = (director: Director, events: Events): Sequences =
   };
   const beginOutage = (machine: Machine, forMs: number, retryAfterS?: 600): void =>
     void events.provider({ behaviour: 'unavailable', retryAfterS, forMs, isForAll: true }, machine);
+
+  const inherit = (
+    where: number | 'redis',
+    { bytes, requestId }: PreviousFormat,
+    isIgnored: boolean,
+  ): void => {
+    const call = history.calls[serialIn(bytes.toString('latin1')) - 1];
+    if (call) history.inherited.push({ atMs: world.nowMs(), where, call, requestId, isIgnored });
+  };
+  /** The disk has what the previous release would have saved, or nothing. */
+  const becomePrevious = ({ index, disk, config }: Machine, isKept: boolean): void => {
+    record('disk', index, undefined, UPGRADED);
+    const previous = isKept && disk.content ? toPreviousFormat(disk.content) : undefined;
+    disk.content = previous?.bytes;
+    if (previous) inherit(index, previous, config.cache.signingKey !== undefined);
+  };
 
   return {
     partition: ({ forMs, isThereFirst, isAccepted, refreshesAfterMs }, machine) => {
@@ -214,8 +233,11 @@ export const createSequences = (director: Director, events: Events): Sequences =
     ) => {
       events.provider({ behaviour, retryAfterS, forMs, isForAll: true }, last);
       if (become === 'older') events['redis fail-over']({ lostMs: 3.5 * setup.ttlMs }, last);
-      else if (become === 'spoilt' && setup.isSigned)
-        events['redis spoilt']({ times: 1, apartMs: 2 * SECOND, isForged: false }, last);
+      else if (become === 'spoilt')
+        events['redis spoilt'](
+          { times: 1, apartMs: 2 * SECOND, isForged: false, part: 'all' },
+          last,
+        );
       else emptyRedis(last);
       for (const machine of machines) {
         const turn = (machine.index - last.index - 1 + machines.length) % machines.length;
@@ -263,6 +285,51 @@ export const createSequences = (director: Director, events: Events): Sequences =
         });
         operate(afterMs + 3 * SECOND, each, () => (isToAccept ? OVERRIDABLE : []));
       }
+    },
+    upgrade: ({ change, listIs, isDown, isRedisKept, disksKept, apartMs }, machine) => {
+      if (change) {
+        changeList(change, machine);
+        operate(50, machine, () => OVERRIDABLE);
+      }
+      // By then it has been saved everywhere.
+      const savedMs = 10 * SECOND;
+      const staleMs = 1.2 * setup.ttlMs;
+      const waitMs = { fresh: 0, stale: staleMs, 'too old': staleMs + setup.maxStaleMs }[listIs];
+      const startsMs = machines.length * apartMs;
+      const downMs = waitMs + (isDown ? startsMs + 20 * SECOND : 0);
+      if (downMs > 0) later(savedMs, 'an outage', () => beginOutage(machine, downMs));
+      later(savedMs + waitMs, 'an upgrade', () => {
+        for (const each of machines) {
+          const turn = (each.index - machine.index + machines.length) % machines.length;
+          restart(each, SECOND + turn * apartMs);
+          becomePrevious(each, disksKept === 'all' || (disksKept === 'one' && turn === 1));
+        }
+        record('silent redis', 'all', undefined, UPGRADED);
+        const found = redis.becomePrevious(setup.isSigned);
+        if (!isRedisKept) emptyRedis(machine);
+        for (const each of isRedisKept ? found : []) inherit('redis', each, setup.isSigned);
+      });
+      const afterMs = savedMs + waitMs + Math.max(startsMs, downMs - waitMs) + 3 * SECOND;
+      later(afterMs, 'a little is lost', () => changeList('an eighth of it gone', machine));
+      operate(afterMs + 10, machine, () => []);
+    },
+    'damaged again': (
+      { part, isForged, apartMs, startAnew, isDown, isAskedAfter },
+      machine,
+    ) => {
+      const times = 12;
+      const damagedMs = times * apartMs;
+      if (isDown) beginOutage(machine, damagedMs + MINUTE);
+      events['redis spoilt']({ times, apartMs, isForged, part }, machine);
+      const anew = {
+        none: [],
+        one: [machine],
+        'all but one': machines.filter((each) => each !== machine),
+        all: machines,
+      }[startAnew];
+      for (const [index, each] of anew.entries()) startWithoutDisk(each, (index + 1) * 4 * SECOND);
+      if (isAskedAfter)
+        operate(damagedMs + 10 * SECOND, nextTo(machine), () => []);
     },
     'slow loss': ({ change, everyLists, isHandedOn, isRestarted }, machine) => {
       for (let index = 0; index < 7 * everyLists; index += 1) {

@@ -7,6 +7,7 @@ import * as guard from './guard.ts';
 import * as served from './served.ts';
 import * as operators from './operators.ts';
 import { createTimeline, type Check } from './timeline.ts';
+import * as upgrades from './upgrades.ts';
 import * as waits from './waits.ts';
 
 /** Every promise that is checked. */
@@ -26,6 +27,8 @@ const CHECKS: Readonly<Record<string, Check>> = {
   'A snapshot from the future is renewed at once': served.aSnapshotFromTheFutureIsRenewed,
   'The snapshot file has the list that is served': served.theSnapshotHasTheList,
   'After a restart what was saved is served': served.aRestartServesWhatWasSaved,
+  'An upgrade keeps the list': upgrades.anUpgradeKeepsTheList,
+  'An upgrade keeps the decision of an operator': upgrades.anUpgradeKeepsTheDecision,
   'A wall clock that is corrected takes no list away': served.aCorrectedClockTakesNoListAway,
   'After a restart the age is true, whatever clocks there were before':
     served.aCorrectedClockChangesNoAge,
@@ -61,6 +64,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
   'A list is written only over the one that its writer knew':
     fleet.noListIsWrittenOverOneThatItsWriterDidNotKnow,
   'A damaged list is replaced at most 8 times a minute': fleet.damagedListsAreReplacedSparingly,
+  'A damaged list is replaced within a minute where somebody has one': fleet.damageIsMended,
   'A list of a snapshot gives way to the one in Redis': fleet.aSnapshotGivesWay,
   'A list of a snapshot gives way to one in Redis that it does not certainly follow':
     fleet.aSnapshotThatFollowsNothingGivesWay,

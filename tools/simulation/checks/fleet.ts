@@ -102,6 +102,32 @@ export const damagedListsAreReplacedSparingly: Check = function* ({ writes }) {
   }
 };
 
+/** Where some replica has a list: it finds the damage itself, or whoever does asks for its list. */
+export const damageIsMended: Check = function* (timeline) {
+  const { troubles, processes, othersOf, listAt, isConnected } = timeline;
+  for (const { what, fromMs } of troubles) {
+    const atMs = fromMs + A_MINUTE;
+    if (what !== 'spoilt' || atMs > timeline.endedAtMs) continue;
+    // The moment of the damage itself is not counted.
+    const isSteady = (process: Process): boolean => isConnected(process, fromMs + 1, atMs);
+    for (const process of processes.filter(isSteady)) {
+      const last = timeline
+        .reportsOf(process)
+        .findLast(
+          ({ event, atMs: toldAtMs }) =>
+            'store' in event && event.store === 'CACHE_REDIS_URL' && toldAtMs <= atMs,
+        );
+      const isDamaged =
+        last?.event.type === 'store-failed' && last.event.reason.endsWith('ignored');
+      const hasList = [process, ...othersOf(process)].some(
+        (each) => isSteady(each) && listAt(each, fromMs) && listAt(each, atMs),
+      );
+      if (isDamaged && hasList)
+        yield [atMs, process, `says for a minute that Redis ${last.event.reason}`];
+    }
+  }
+};
+
 /** What a process had saved before it was started gives way to what Redis has. */
 export const aSnapshotGivesWay: Check = function* (timeline) {
   if (!timeline.everyAnswerDiffers) return;

@@ -322,12 +322,14 @@ export const anAnswerIsDescribed: Check = function* (timeline) {
 };
 
 /** Also by those who have the list from Redis or from a snapshot. */
-export const aStoredListIsDescribed: Check = function* ({ readings, calls, everyAnswerDiffers }) {
+export const aStoredListIsDescribed: Check = function* (timeline) {
+  const { readings, calls, everyAnswerDiffers, wasUpgraded } = timeline;
   if (!everyAnswerDiffers) return;
   const callsBy = new Map(calls.map((call) => [call.list, call]));
   for (const { process, atMs, list, status } of readings) {
     const call = list && callsBy.get(list);
-    if (!call || !status.cached) continue;
+    // The previous release did not save that.
+    if (!call || !status.cached || wasUpgraded(call.askedAtMs, process.startedAtMs)) continue;
     const { rejected, hasNextPage } = status.cached;
     const counts = Object.entries(rejected).filter(([, count]) => count > 0);
     const told = JSON.stringify([hasNextPage, Object.fromEntries(counts)]);
@@ -379,11 +381,18 @@ export const isSharedIsTrue: Check = function* (timeline) {
     const isWritten = writes.some((write) => write.atMs <= atMs);
     if (isShared && !isWritten) yield [atMs, process, `tells that it shares ${nameOf(list)}`];
     const sinceMs = Math.max(process.readyAtMs, lastAskedMs(list, atMs)) - SETTLED_MS;
+    // A damaged list is replaced within a minute, also by whoever has replaced many.
+    const isLost = timeline.troubles.some(
+      ({ kind, what, untilMs, fromMs }) =>
+        STORE.some((store) => store === kind) &&
+        untilMs >= (what === 'spoilt' ? atMs - MINUTE - SETTLED_MS : Math.min(sinceMs, atMs - MINUTE)) &&
+        fromMs <= atMs,
+    );
     const isSettled =
       isReady &&
       timeline.listAt(process, atMs - SETTLED_MS) === list &&
       timeline.isConnected(process, atMs - SETTLED_MS, atMs) &&
-      !timeline.troubled(STORE, 'all', Math.min(sinceMs, atMs - MINUTE), atMs);
+      !isLost;
     if (!isShared && isSettled)
       yield [atMs, process, `tells that it does not share ${nameOf(list)}`];
   }
@@ -792,10 +801,9 @@ export const storesWork: Check = function* (timeline) {
           event.type !== 'store-empty',
       );
       const kinds = store === 'CACHE_REDIS_URL' ? STORE : (['disk'] as const);
-      // A few unreadable lists are replaced in a minute. When the next one may be is not seen where
-      // looks at an unchanged Redis are skipped.
+      // A few unreadable lists are replaced in a minute.
       const isCalm =
-        !timeline.wasSpoilt(untilMs - 2 * MINUTE, untilMs) &&
+        !timeline.wasSpoilt(untilMs - MINUTE - SETTLED_MS, untilMs) &&
         timeline.ranThrough(process, untilMs - 4 * SETTLED_MS, untilMs) &&
         !timeline.troubled(kinds, process.index, untilMs - 4 * SETTLED_MS, untilMs);
       const isUnusable =

@@ -147,7 +147,14 @@ export const theGuardHolds: Check = function* (timeline) {
       const before = served[index - 1]?.list;
       const against = measures.filter(
         ({ list: { shape }, untilMs }) =>
-          untilMs >= sinceMs && shape !== after.shape && mustBeRefused(shape, after.shape),
+          untilMs >= sinceMs &&
+          shape !== after.shape &&
+          // Of the lists before, the previous release remembered only how many entries they had.
+          mustBeRefused(
+            shape,
+            after.shape,
+            timeline.wasUpgraded(untilMs, atMs) ? ['drifted'] : [],
+          ),
       );
       const isBack = !timeline.everyAnswerDiffers && before !== after && isBackTo(timeline, step);
       if (before && against.length > 0) {

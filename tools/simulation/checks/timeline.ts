@@ -21,6 +21,9 @@ export const EXACT_MS = 50;
 /** Troubles with Redis: those that are noticed, and those that are not. */
 export const STORE = ['redis', 'silent redis'] as const;
 
+/** What the stores have is that of the previous release. */
+export const UPGRADED = 'upgraded';
+
 /** The failures that the guard has found in a list that was sent completely. */
 export const GUARD_FAILURES: readonly string[] = [...OVERRIDABLE, 'missing_field'];
 
@@ -149,6 +152,12 @@ export const createTimeline = (history: History, endedAtMs: number) => {
   const wasSpoilt = (fromMs: number, untilMs: number): boolean =>
     history.troubles.some(
       (trouble) => trouble.what === 'spoilt' && trouble.fromMs > fromMs && trouble.fromMs < untilMs,
+    );
+  /** Whether what was saved in this time has gone through the previous release. */
+  const wasUpgraded = (fromMs: number, untilMs: number): boolean =>
+    history.troubles.some(
+      (trouble) =>
+        trouble.what === UPGRADED && trouble.fromMs >= fromMs && trouble.fromMs <= untilMs,
     );
   /** Whether a process could share lists for the whole interval. */
   const isConnected = (process: Process, fromMs: number, untilMs: number): boolean =>
@@ -428,6 +437,7 @@ export const createTimeline = (history: History, endedAtMs: number) => {
     isInOrder,
     isUnanswered,
     wasSpoilt,
+    wasUpgraded,
     isConnected,
     isHealthy,
     leaveAloneUntilMs,
