@@ -327,7 +327,10 @@ export const createRedisWorld = (world: World, history: History) => {
         const random = (): number => world.luck('garbage');
         const entries = [...now()].map(([key, value]) => {
           const isHit = part === 'all' || key.endsWith(`:${part}`);
-          return [key, isHit ? { ...value, bytes: DAMAGES[damage](value.bytes, random) } : value] as const;
+          return [
+            key,
+            isHit ? { ...value, bytes: DAMAGES[damage](value.bytes, random) } : value,
+          ] as const;
         });
         become(new Map(entries), (eras += 1));
         // Who has replaced many unreadable lists may replace the next one a minute later.

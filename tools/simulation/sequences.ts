@@ -310,16 +310,14 @@ export const createSequences = (director: Director, events: Events): Sequences =
         for (const each of isRedisKept ? found : []) inherit('redis', each, setup.isSigned);
       });
       const afterMs = savedMs + waitMs + Math.max(startsMs, downMs - waitMs) + 3 * SECOND;
-      later(afterMs, 'a little is lost', () => changeList('an eighth of it gone', machine));
+      // After an eighth too much, which only who remembers the list before that knows.
+      later(afterMs, 'a little is lost', () => changeList('a fifth of it gone', machine));
       operate(afterMs + 10, machine, () => []);
     },
-    'damaged again': (
-      { part, isForged, apartMs, startAnew, isDown, isAskedAfter },
-      machine,
-    ) => {
+    'damaged again': ({ part, isForged, apartMs, startAnew, isDown, isAskedAfter }, machine) => {
       const times = 12;
       const damagedMs = times * apartMs;
-      if (isDown) beginOutage(machine, damagedMs + MINUTE);
+      if (isDown) beginOutage(machine, damagedMs + 2 * MINUTE);
       events['redis spoilt']({ times, apartMs, isForged, part }, machine);
       const anew = {
         none: [],
@@ -328,8 +326,7 @@ export const createSequences = (director: Director, events: Events): Sequences =
         all: machines,
       }[startAnew];
       for (const [index, each] of anew.entries()) startWithoutDisk(each, (index + 1) * 4 * SECOND);
-      if (isAskedAfter)
-        operate(damagedMs + 10 * SECOND, nextTo(machine), () => []);
+      if (isAskedAfter) operate(damagedMs + 10 * SECOND, nextTo(machine), () => []);
     },
     'slow loss': ({ change, everyLists, isHandedOn, isRestarted }, machine) => {
       for (let index = 0; index < 7 * everyLists; index += 1) {

@@ -385,7 +385,8 @@ export const isSharedIsTrue: Check = function* (timeline) {
     const isLost = timeline.troubles.some(
       ({ kind, what, untilMs, fromMs }) =>
         STORE.some((store) => store === kind) &&
-        untilMs >= (what === 'spoilt' ? atMs - MINUTE - SETTLED_MS : Math.min(sinceMs, atMs - MINUTE)) &&
+        untilMs >=
+          (what === 'spoilt' ? atMs - MINUTE - SETTLED_MS : Math.min(sinceMs, atMs - MINUTE)) &&
         fromMs <= atMs,
     );
     const isSettled =

@@ -1,3 +1,4 @@
+import type { Overridable } from '../../../src/banks/guard/guard.ts';
 import {
   ALL_FIELDS,
   hasSameEntries,
@@ -145,16 +146,14 @@ export const theGuardHolds: Check = function* (timeline) {
       const step = { process, after, atMs };
       const sinceMs = atMs - windowMs(process);
       const before = served[index - 1]?.list;
+      const forgotten = (untilMs: number): readonly Overridable[] =>
+        timeline.wasUpgraded(untilMs, atMs) ? ['drifted'] : [];
       const against = measures.filter(
         ({ list: { shape }, untilMs }) =>
           untilMs >= sinceMs &&
           shape !== after.shape &&
           // Of the lists before, the previous release remembered only how many entries they had.
-          mustBeRefused(
-            shape,
-            after.shape,
-            timeline.wasUpgraded(untilMs, atMs) ? ['drifted'] : [],
-          ),
+          mustBeRefused(shape, after.shape, forgotten(untilMs)),
       );
       const isBack = !timeline.everyAnswerDiffers && before !== after && isBackTo(timeline, step);
       if (before && against.length > 0) {
@@ -164,7 +163,7 @@ export const theGuardHolds: Check = function* (timeline) {
             (whereLoaded(timeline, list, step)?.untilMs ?? Infinity) >= sinceMs &&
             !timeline.isOverElsewhere(process, list, atMs) &&
             !isLeftElsewhere(timeline, list, step) &&
-            !isAcceptedAfter(timeline, list, step) &&
+            !isAcceptedAfter(timeline, list, step, forgotten(untilMs)) &&
             !mayWinAnyway(timeline, list, step),
         );
         if (measure && !isBack && timeline.isAgeKnown(process, before, atMs))
@@ -283,11 +282,15 @@ const isLeftElsewhere = (timeline: Timeline, list: BankList, step: Step): boolea
       );
   });
 
-/** Whether an operator has accepted `after`, or one before it, since `list` was loaded. */
+/**
+ * Whether an operator has accepted `after`, or one before it, since `list` was loaded.
+ * @param forgotten for what `list` is no measure any more
+ */
 const isAcceptedAfter = (
   timeline: Timeline,
   list: BankList,
   { process, after, atMs }: Step,
+  forgotten: readonly Overridable[],
 ): boolean => {
   const decision = timeline.decisionOf(after);
   if (timeline.everyAnswerDiffers && decision === timeline.decisionOf(list)) return false;
@@ -302,7 +305,9 @@ const isAcceptedAfter = (
             acceptedAtMs >= atMs - windowMs(process) - lifeMs(process),
         )
         .flatMap(({ accepts }) => accepts);
-  return accepted.length > 0 && !mustBeRefused(list.shape, after.shape, accepted);
+  return (
+    accepted.length > 0 && !mustBeRefused(list.shape, after.shape, [...accepted, ...forgotten])
+  );
 };
 
 /**

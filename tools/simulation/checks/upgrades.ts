@@ -1,6 +1,6 @@
+import { SECOND } from '../durations.ts';
 import type { Inherited } from '../history.ts';
 import { lastAskedMs, lifeMs, nameOf, SETTLED_MS, STORE, type Check } from './timeline.ts';
-import { SECOND } from '../durations.ts';
 
 // What is left of what the previous release has saved: docs/operations.md, "Upgrading and
 // restarting".
