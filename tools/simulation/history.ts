@@ -126,6 +126,9 @@ export interface Refresh {
   answer?: 'ok' | 'not shared' | LoadErrorKind;
 }
 
+/** What the stores have is that of the previous release: a trouble of each. */
+export const UPGRADED = 'upgraded';
+
 /** Something that is wrong, or was done from outside. */
 export interface Trouble {
   readonly kind:

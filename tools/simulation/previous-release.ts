@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { isJsonObject, parseJson } from '../../src/json.ts';
 
-// What the previous release (34099bd) would have saved of a list that this one has saved
+// What the previous release would have saved of a list that this one has saved
 // (src/sharing/envelope.ts). It signed nothing, remembered of the lists before only how many
 // entries they had, and told ages by wall clocks: here, by the one that the list is read with.
 

@@ -1,10 +1,10 @@
 import { OVERRIDABLE } from '../../src/banks/guard/guard.ts';
-import { UPGRADED } from './checks/timeline.ts';
 import type { Having, SEQUENCES } from './actions.ts';
 import { serialIn } from './bank-lists.ts';
 import type { Director } from './director.ts';
 import { DAY, MINUTE, SECOND } from './durations.ts';
 import type { Events } from './events.ts';
+import { UPGRADED } from './history.ts';
 import { toPreviousFormat, type PreviousFormat } from './previous-release.ts';
 import type { ListChange } from './provider.ts';
 import type { Machine } from './replica.ts';

@@ -1,15 +1,16 @@
 import { OVERRIDABLE, type Overridable } from '../../../src/banks/guard/guard.ts';
 import { FIELDS, mayBeRefused, mustBeRefused, type BankList } from '../bank-lists.ts';
 import { HOUR, MINUTE, SECOND } from '../durations.ts';
-import type {
-  Call,
-  History,
-  Process,
-  Refresh,
-  Report,
-  Serving,
-  Trouble,
-  Write,
+import {
+  UPGRADED,
+  type Call,
+  type History,
+  type Process,
+  type Refresh,
+  type Report,
+  type Serving,
+  type Trouble,
+  type Write,
 } from '../history.ts';
 import { moment } from '../plan.ts';
 
@@ -20,9 +21,6 @@ export const EXACT_MS = 50;
 
 /** Troubles with Redis: those that are noticed, and those that are not. */
 export const STORE = ['redis', 'silent redis'] as const;
-
-/** What the stores have is that of the previous release. */
-export const UPGRADED = 'upgraded';
 
 /** The failures that the guard has found in a list that was sent completely. */
 export const GUARD_FAILURES: readonly string[] = [...OVERRIDABLE, 'missing_field'];
