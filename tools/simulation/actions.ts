@@ -343,6 +343,7 @@ export const SEQUENCES = {
         'a fifth of it gone',
         'half of it gone',
         'three without a name',
+        'none has a name',
         'all codes are numbers',
       ),
       isAccepted: fc.boolean(),
