@@ -71,6 +71,9 @@ export const OTHER_SETTINGS: Readonly<Record<number, Readonly<Record<string, str
 };
 export type Fields = (typeof FIELDS)[number];
 
+/** Values that say little, and are published as they are: of each eight entries, these have one. */
+const SITES: Readonly<Record<number, unknown>> = { 1: false, 2: 0, 3: '', 4: [null, 0] };
+
 /**
  * @param serial tells an answer from every other one, where lists are to differ; see {@link
  *   serialIn}
@@ -89,6 +92,7 @@ export const toEntries = (shape: Shape, serial: number) => {
       ids: { ispb: hasOwnName ? 'another' : ispb, of: ['bank'] },
       ...(hasOwnName && { 'ids.ispb': ispb }),
       ...(index < shape.size - shape.nameless && { name }),
+      ...(index % 8 in SITES && { site: SITES[index % 8] }),
     };
   });
   return shape.isReversed ? entries.toReversed() : entries;
@@ -131,11 +135,11 @@ export const toPublished = (entries: ReturnType<typeof toEntries>, fields: Field
   JSON.stringify(
     fields === ALL_FIELDS
       ? entries
-      : entries.map(({ code, ids, 'ids.ispb': ispb = ids.ispb, name = null }) => ({
+      : entries.map(({ code, ids, 'ids.ispb': ispb = ids.ispb, name = null, site = null }) => ({
           code,
           ispb,
           name,
-          site: null,
+          site: fields === FIELDS[1] ? null : site,
         })),
   );
 

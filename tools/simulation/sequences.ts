@@ -258,7 +258,8 @@ export const createSequences = (director: Director, events: Events): Sequences =
     'anew in an outage': ({ isAll, retryAfterS }, machine) => {
       // There is an attempt in each minute of it.
       if (setup.ttlMs > DAY) return;
-      beginOutage(machine, 2 * setup.ttlMs, retryAfterS);
+      // For long enough to reach the longest wait.
+      beginOutage(machine, 2 * setup.ttlMs + 3 * MINUTE, retryAfterS);
       later(1.3 * setup.ttlMs, 'all is stale', () => {
         if (!isAll) emptyRedis(machine);
         // The others have time to write what Redis has lost.

@@ -154,6 +154,9 @@ const WRITTEN_MS = 0.25 * SECOND;
 /** What a claim in Redis, a message and the hand-over to another replica take. */
 const HANDED_ON_MS = 1.5 * SECOND;
 
+/** What Redis has lost of a failure is there again by then, and what was written late has come. */
+const CALM_MS = MINUTE / 2;
+
 /** Whether nothing but the provider decided when the fleet of a call made its next one. */
 const isCalm = (timeline: Timeline, { process }: Call, fromMs: number, toMs: number): boolean =>
   timeline.hasRedis
@@ -192,7 +195,7 @@ const haveManyFailed = (timeline: Timeline, calls: readonly Call[], index: numbe
   return (
     many.every(({ failure, isForced }) => failure && !isForced) &&
     (timeline.hasRedis ? !hasOwnList : timeline.ranThrough(last.process, fromMs, last.endedAtMs)) &&
-    isCalm(timeline, last, fromMs - 2 * MINUTE, last.endedAtMs)
+    isCalm(timeline, last, fromMs - CALM_MS, last.endedAtMs)
   );
 };
 
@@ -241,7 +244,7 @@ export const aFailureIsFollowedInTime: Check = function* (timeline) {
             endOf(timeline, other) > fromMs ||
             (!other.failure && other.endedAtMs > call.askedAtMs - SETTLED_MS),
         );
-      if (isUnderWay || !isCalm(timeline, call, call.askedAtMs - 2 * MINUTE, untilMs)) continue;
+      if (isUnderWay || !isCalm(timeline, call, call.askedAtMs - CALM_MS, untilMs)) continue;
       const waitMs = untilMs - fromMs;
       if (next && !next.isForced && next.askedAtMs < fromMs + leastMs - earlyMs)
         yield [untilMs, next.process, `calls ${waitMs} ms after the failure of ${placeOf(call)}`];
