@@ -156,9 +156,9 @@ export const SEQUENCES = {
     needs: 'redis',
     weight: 2,
     having: {
-      forMs: fc.constantFrom(6 * SECOND, 20 * SECOND, MINUTE),
+      forMs: fc.constantFrom(15 * SECOND, MINUTE),
       isThereFirst: fc.boolean(),
-      isAccepted: fc.constantFrom([true, true], [true, false], [false, true]),
+      isAccepted: fc.constantFrom([true, true], [true, true], [true, false], [false, true]),
       refreshesAfterMs: fc.option(apartMs),
     },
   },
