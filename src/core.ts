@@ -10,7 +10,11 @@ import type { Clock } from './clock.ts';
 import { secretCheckFor, type Config } from './config/config.ts';
 import { passwordsIn } from './config/values.ts';
 import { createProvider, type ProviderOptions } from './provider/provider.ts';
-import { createSecretFiles, type SecretFiles } from './secrets/secret-files.ts';
+import {
+  createSecretFiles,
+  type SecretFiles,
+  type SecretFilesOptions,
+} from './secrets/secret-files.ts';
 import { createSecretsRenewal } from './secrets/secrets-renewal.ts';
 import { createEnvelope, provenanceId } from './sharing/envelope.ts';
 import { createStoreReport, type StoreName } from './sharing/store-report.ts';
@@ -41,11 +45,12 @@ export interface CoreOptions {
   /** Whose secret a piece of a list contains: such a list is refused, and never saved. */
   readonly findEcho: (json: string) => string | undefined;
   readonly emit: (event: ServiceEvent) => void;
-  // What stands for DNS, the provider, Redis, disk and compression; the real ones unless given.
+  // What stands for DNS, the provider, Redis, disk, secret files and compression; the real ones unless given.
   readonly lookup?: ProviderOptions['lookup'];
   readonly createConnections?: ProviderOptions['createConnections'];
   readonly loadRedisClient?: RedisConnectionOptions['loadClient'];
   readonly files?: Files | undefined;
+  readonly readSecretFile?: SecretFilesOptions['readFile'];
   readonly compressors?: Compressors | undefined;
 }
 
@@ -54,7 +59,14 @@ export type Core = ReturnType<typeof createCore>;
 export const createCore = (config: Config, options: CoreOptions) => {
   const { clock, ioClock = clock, random, compressors, addSecret, emit } = options;
   const problemOf = secretCheckFor(config.provider.environment);
-  const secrets = createSecretFiles({ problemOf, addSecret, clock, ioClock, onEvent: emit });
+  const secrets = createSecretFiles({
+    problemOf,
+    addSecret,
+    readFile: options.readSecretFile,
+    clock,
+    ioClock,
+    onEvent: emit,
+  });
   const provider = createProvider(config, { ...options, secrets, onEvent: emit });
   const saving = createSaving(config, secrets, options);
   const onEvent = (event: ListEvent): void => {

@@ -43,11 +43,18 @@ export interface SecretFilesOptions extends WatchedFilesOptions {
   readonly problemOf: SecretCheck;
   /** Is given each secret before it is used, so that it is redacted from all output. */
   readonly addSecret: (variable: string, secret: string) => void;
+  /** Reads a file; the real ones unless given. */
+  readonly readFile?: typeof readTextFile | undefined;
 }
 
 export type SecretFiles = ReturnType<typeof createSecretFiles>;
 
-export const createSecretFiles = ({ problemOf, addSecret, ...options }: SecretFilesOptions) => {
+export const createSecretFiles = ({
+  problemOf,
+  addSecret,
+  readFile,
+  ...options
+}: SecretFilesOptions) => {
   const files = createWatchedFiles(options);
   return {
     ...files,
@@ -69,7 +76,13 @@ export const createSecretFiles = ({ problemOf, addSecret, ...options }: SecretFi
         variables: [variable],
         withdrawal,
         read: async (limits) => {
-          const { text, problem } = await readSecret(name, source.path, problemOf, limits);
+          const { text, problem } = await readSecret(
+            name,
+            source.path,
+            problemOf,
+            limits,
+            readFile,
+          );
           if (problem !== undefined) return { problems: [{ variable, text: problem }] };
           for (const secret of secretsIn(text)) addSecret(variable, secret);
           return { value: text, problems: [] };
@@ -88,10 +101,11 @@ const readSecret = async (
   path: string,
   problemOf: SecretCheck,
   limits?: ReadLimits,
+  readFile = readTextFile,
 ): Promise<{ readonly text: string; readonly problem: string | undefined }> => {
   let content: string;
   try {
-    content = await readTextFile(path, MAX_FILE_BYTES, limits);
+    content = await readFile(path, MAX_FILE_BYTES, limits);
   } catch (error) {
     return { text: '', problem: describeUnreadable(error, MAX_FILE_BYTES) };
   }
