@@ -3,6 +3,7 @@ import type { Overridable } from '../../src/banks/guard/guard.ts';
 import { DAY, HOUR, MINUTE, SECOND } from './durations.ts';
 import { BEHAVIOURS, LIST_CHANGES, type BehaviourName, type ListChange } from './provider.ts';
 import { PARTS, REDIS_FAULTS, type RedisFault } from './redis.ts';
+import { FLAWS, SECRET_NAMES, type Flaw } from './secret-files.ts';
 
 // What can happen to a fleet: how often, and with what. `isForAll`: to all replicas, or to that of
 // the event. `needs`: the stores without which it means nothing.
@@ -70,6 +71,16 @@ export const EVENTS = {
     having: {
       become: fc.constantFrom('lost', 'cut short', 'spoilt', 'forged'),
       isRestarted: fc.boolean(),
+    },
+  },
+  'secret file': {
+    needs: 'secret files',
+    weight: 2,
+    having: {
+      name: fc.constantFrom(...SECRET_NAMES),
+      flaw: keys<Flaw>(FLAWS),
+      forMs: lasting(HOUR),
+      isForAll: fc.boolean(),
     },
   },
   provider: {
@@ -425,6 +436,36 @@ export const SEQUENCES = {
     needs: 'snapshot',
     weight: 1,
     having: { afterMs: fc.constantFrom(0, 5, 20, 60), forMs: fc.constantFrom(SECOND, MINUTE) },
+  },
+  /**
+   * The volume with all secrets is gone for a while, on one machine or on all; it may be that they
+   * start again without it. An operator asks meanwhile.
+   */
+  'secrets gone': {
+    needs: 'secret files',
+    weight: 6,
+    having: {
+      forMs: fc.constantFrom(60, 5 * SECOND, MINUTE, 3 * MINUTE),
+      isForAll: fc.constantFrom(false, false, true),
+      isRestarted: fc.boolean(),
+      isAsked: fc.boolean(),
+    },
+  },
+  /**
+   * A secret is rotated, step by step: docs/operations.md. It may be that one machine gets a wrong
+   * one first, or that the old one is revoked before all have the new one. Then all may go back.
+   */
+  rotation: {
+    needs: 'secret files',
+    weight: 8,
+    having: {
+      name: fc.constantFrom(...SECRET_NAMES),
+      apartMs,
+      isAsked: fc.boolean(),
+      mistake: fc.constantFrom(undefined, undefined, 'mistyped', 'revoked too early'),
+      isRestarted: fc.boolean(),
+      goesBackAfterMs: fc.option(fc.constantFrom(5 * SECOND, MINUTE)),
+    },
   },
   /**
    * In an outage a wall clock is wrong for a while, and right again, or stays as it is: while the

@@ -2,6 +2,7 @@ import type { Overridable } from '../../src/banks/guard/guard.ts';
 import type { Trouble } from './history.ts';
 import type { Setup } from './plan.ts';
 import { refresh, type Life, type Machine, type Surroundings } from './replica.ts';
+import { ADDRESS, TOKEN, versionOf, type SecretName, type Version } from './secret-files.ts';
 import { newOwner } from './world.ts';
 
 // What events are made of: something happens later, something is wrong for a while and is recorded,
@@ -15,7 +16,7 @@ export interface Stage extends Surroundings {
 export type Director = ReturnType<typeof createDirector>;
 
 export const createDirector = (stage: Stage) => {
-  const { world, history, machines } = stage;
+  const { world, history, machines, provider, redis } = stage;
   /** To whom what is planned happens, and whatever else comes from outside. */
   const owner = newOwner('director');
   let isHealed = false;
@@ -61,6 +62,11 @@ export const createDirector = (stage: Stage) => {
       const reasons = life && toAccept(life);
       if (reasons) void refresh(stage, life, reasons);
     });
+  /** The other side accepts this version of a secret from now on, or does not. */
+  const accept = (name: SecretName, version: Version, isAccepted: boolean): void => {
+    if (name === 'PROVIDER_ACCESS_TOKEN') provider.accept(versionOf(TOKEN, version), isAccepted);
+    if (name === 'CACHE_REDIS_URL') redis.accept(versionOf(ADDRESS, version), isAccepted);
+  };
   return {
     ...stage,
     owner,
@@ -71,6 +77,7 @@ export const createDirector = (stage: Stage) => {
     until,
     later,
     operate,
+    accept,
     isHealed: (): boolean => isHealed,
     /** Nothing that is planned, and nothing that is wrong for a while, happens any more. */
     heal: (): void => {

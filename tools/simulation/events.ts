@@ -3,7 +3,7 @@ import type { Director } from './director.ts';
 import { HOUR, SECOND } from './durations.ts';
 import { forged } from './forgery.ts';
 import { spoilt } from './redis.ts';
-import { isRefused, kill, start, stop, visit, type Machine } from './replica.ts';
+import { changeSecretFile, isRefused, kill, start, stop, visit, type Machine } from './replica.ts';
 
 // What each event does.
 
@@ -86,6 +86,14 @@ export const createEvents = (director: Director): Events => {
         disk.content =
           become === 'forged' ? forged(content) : spoilt(content, () => world.luck('garbage'));
       if (isRestarted) events.kill({ downMs: SECOND, clockMs: null }, machine);
+    },
+    'secret file': ({ name, flaw, forMs, isForAll }, machine) => {
+      for (const each of isForAll ? machines : [machine])
+        during(
+          `${name} of ${each.name}`,
+          record('secret', each.index, until(forMs), name),
+          (isOn) => changeSecretFile(director, each, name, { flaw: isOn ? flaw : undefined }),
+        );
     },
     provider: ({ behaviour, retryAfterS, forMs, isForAll }, { index }) => {
       const who = isForAll ? 'all' : index;

@@ -4,6 +4,7 @@ import type { LoadErrorKind } from '../../src/banks/load-error.ts';
 import type { StoreName } from '../../src/sharing/store-report.ts';
 import type { ServiceEvent } from '../../src/telemetry/events.ts';
 import type { BankList, Fields } from './bank-lists.ts';
+import type { SecretName } from './secret-files.ts';
 
 // What really happened in a run, in true time (milliseconds since its beginning) and in the
 // simulator's own order: recorded while it runs, and checked afterwards by
@@ -57,6 +58,8 @@ export interface Call {
   retryAfterMs?: number | undefined;
   /** Infinite while it goes on. */
   endedAtMs: number;
+  /** What it was made with. */
+  readonly token: string;
 }
 
 /** From `fromMs` until `untilMs` a process served this list; undefined: none. */
@@ -97,6 +100,8 @@ export interface Reading {
   readonly isReady: boolean;
   /** Whether the snapshot file has the cached list. */
   readonly isSaved: boolean;
+  /** The secrets whose files it says are not usable. */
+  readonly unusableFiles: readonly string[];
 }
 
 /** An event for the log and the metrics. */
@@ -122,7 +127,9 @@ export interface Refresh {
   /** Of the request. */
   readonly id: string;
   endedAtMs?: number;
-  /** What the operator was told. */
+  /** What is wrong with the secrets, as the operator was told. */
+  readonly problems: readonly string[];
+  /** What the operator was told of the list. */
   answer?: 'ok' | 'not shared' | LoadErrorKind;
 }
 
@@ -140,8 +147,10 @@ export interface Trouble {
     | 'disk'
     | 'process'
     | 'sleep'
-    | 'clock';
-  /** What is wrong with Redis, or was done to the snapshot. */
+    | 'clock'
+    /** Its file is not usable, or it is not the same everywhere. */
+    | 'secret';
+  /** What is wrong with Redis, or was done to the snapshot, or which secret it is. */
   readonly what?: string | undefined;
   /** The replica, or all of them. */
   readonly who: number | 'all';
@@ -169,6 +178,19 @@ export interface Write {
   readonly call: Call;
   /** Who wrote it. */
   readonly writer: Process;
+  readonly bytes: Buffer;
+}
+
+/** A list was written to a snapshot. */
+export type Save = Omit<Write, 'call'>;
+
+/** From `fromMs` on the file of a machine held this secret; undefined: it was not usable. */
+export interface Holding {
+  /** Of its replica. */
+  readonly index: number;
+  readonly name: SecretName;
+  readonly fromMs: number;
+  readonly secret: string | undefined;
 }
 
 /** From `fromMs` on Redis had what it has got since it was empty for this time. */
@@ -193,6 +215,9 @@ export interface History {
   readonly writes: Write[];
   readonly inherited: Inherited[];
   readonly eras: Era[];
+  /** Those of the fleets that have their secrets in files. */
+  readonly saves: Save[];
+  readonly holdings: Holding[];
   /** What happened that may never happen. */
   readonly defects: string[];
 }

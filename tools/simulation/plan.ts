@@ -13,7 +13,12 @@ const STORES = [
   { weight: 4, hasRedis: false, hasSnapshot: true, needs: ['snapshot', 'any'] },
   { weight: 1, hasRedis: false, hasSnapshot: false, needs: [] },
 ] as const;
-type Stores = (typeof STORES)[number];
+/** One in four has its secrets in files. */
+const FLEETS = STORES.flatMap((stores) => [
+  { ...stores, weight: 3 * stores.weight, hasSecretFiles: false },
+  { ...stores, hasSecretFiles: true, needs: [...stores.needs, 'secret files'] },
+]);
+type Stores = (typeof FLEETS)[number];
 
 /** One of these actions, of those that mean something with these stores. */
 const anyOf = (actions: Readonly<Record<string, ActionKind>>, { needs }: Stores) =>
@@ -85,7 +90,11 @@ const TTLS = {
   quiet: [HOUR, 6 * HOUR, 30 * DAY],
 } satisfies Record<Pace, number[]>;
 
-const setup = (pace: Pace, replicas: number | undefined, { hasRedis, hasSnapshot }: Stores) =>
+const setup = (
+  pace: Pace,
+  replicas: number | undefined,
+  { hasRedis, hasSnapshot, hasSecretFiles }: Stores,
+) =>
   fc
     .record({
       seed: fc.nat(),
@@ -97,6 +106,7 @@ const setup = (pace: Pace, replicas: number | undefined, { hasRedis, hasSnapshot
       timeoutMs: fc.constantFrom(...[2, 4, 4, 12].map((s) => s * SECOND)),
       hasRedis: fc.constant(hasRedis),
       hasSnapshot: fc.constant(hasSnapshot),
+      hasSecretFiles: fc.constant(hasSecretFiles),
       isSigned: fc.boolean(),
       /** The list is inside an object. */
       isInside: fc.constantFrom(false, false, true),
@@ -174,7 +184,7 @@ const planWith = (stores: Stores, pace: Pace, replicas: number | undefined) => {
 
 export const plan = (pace: Pace, replicas?: number) =>
   fc.oneof(
-    ...STORES.map((stores) => ({
+    ...FLEETS.map((stores) => ({
       weight: stores.weight,
       arbitrary: planWith(stores, pace, replicas),
     })),

@@ -15,6 +15,7 @@ import {
   type Shape,
 } from './bank-lists.ts';
 import type { Call, History, Process } from './history.ts';
+import { TOKEN } from './secret-files.ts';
 import type { Owner, World } from './world.ts';
 
 // The provider, at the interface of src/provider/connections.ts. It records in the history each
@@ -42,9 +43,6 @@ interface Behaviour {
   /** What becomes of the answer where it does not arrive whole. */
   readonly course?: 'refuse' | 'never' | 'stall' | 'cut';
 }
-
-/** PROVIDER_ACCESS_TOKEN. */
-export const TOKEN = 'a-simulated-token';
 
 const JSON_TYPE = { 'content-type': 'application/json' };
 /** Entries that are not published, one for each reason; none has a name. */
@@ -145,6 +143,8 @@ export const createProviderWorld = (world: World, history: History, isInside: bo
   let shape = USUAL;
   /** Applied once more at each of so many calls. */
   let trend: { readonly change: ListChange; readonly everyCalls: number } | undefined;
+  /** The tokens that are not answered with 401. */
+  const accepted = new Set([TOKEN]);
   const slowness = new Map<number | 'all', { readonly ms: number; readonly isDeaf: boolean }>();
   const slownessOf = ({ process: { index } }: Caller) =>
     slowness.get(index) ?? slowness.get('all') ?? { ms: 0, isDeaf: false };
@@ -194,7 +194,9 @@ export const createProviderWorld = (world: World, history: History, isInside: bo
           shape = toShape({ ...shape, ...LIST_CHANGES[trend.change](shape) });
         const { name, retryAfterS } =
           behaviours.get(life.process.index) ?? behaviours.get('all') ?? steady(call.number);
-        const behaviour: Behaviour = BEHAVIOURS[name];
+        const told: Behaviour = BEHAVIOURS[name];
+        const isRefused = !accepted.has(call.token) && told.kind === undefined;
+        const behaviour: Behaviour = isRefused ? BEHAVIOURS.unauthorized : told;
         const { status = 200, headers = JSON_TYPE, course = 'whole' } = behaviour;
         const kind = behaviour.kind ?? (shape.size < MIN_BANKS ? 'too_few' : undefined);
         const asked = status === 429 || status === 503 ? retryAfterS : undefined;
@@ -242,7 +244,7 @@ export const createProviderWorld = (world: World, history: History, isInside: bo
   return {
     /** The connections of one replica. */
     connect: (life: Caller): Connections => ({
-      request: async ({ signal }, read) => {
+      request: async ({ signal, headers }, read) => {
         signal.throwIfAborted();
         life.onUse('the provider');
         const call: Call = {
@@ -253,6 +255,7 @@ export const createProviderWorld = (world: World, history: History, isInside: bo
           hadList: life.hasList(),
           deliveredAtMs: Infinity,
           endedAtMs: Infinity,
+          token: Object(headers).authorization.replace('Bearer ', ''),
         };
         history.calls.push(call);
         try {
@@ -280,6 +283,10 @@ export const createProviderWorld = (world: World, history: History, isInside: bo
     },
     /** The list stays as it is. */
     holdStill: (): void => void (trend = undefined),
+    accept: (token: string, isAccepted: boolean): void => {
+      if (isAccepted) accepted.add(token);
+      else accepted.delete(token);
+    },
     /** @param isDeaf whether a call that its replica has given up goes on */
     slow: (who: number | 'all', ms: number, isDeaf: boolean): void => {
       if (ms === 0) slowness.delete(who);

@@ -6,6 +6,7 @@ import { MINUTE } from './durations.ts';
 import { forged } from './forgery.ts';
 import type { History, Process } from './history.ts';
 import { toPreviousFormat, type PreviousFormat } from './previous-release.ts';
+import { ADDRESS } from './secret-files.ts';
 import { newOwner, type Owner, type World } from './world.ts';
 
 // The Redis server that replicas share, and their connections to it, at the interface of
@@ -48,8 +49,9 @@ interface State {
   readonly era: number;
 }
 
-const newConnection = (owner: RedisUser, onError: (error: unknown) => void) => ({
+const newConnection = (owner: RedisUser, url: string, onError: (error: unknown) => void) => ({
   owner,
+  url,
   onError,
   listeners: new Map<string, (message: string) => void>(),
   rejectAll: new Set<(error: Error) => void>(),
@@ -92,6 +94,8 @@ export const createRedisWorld = (world: World, history: History) => {
   /** Its clock is right, or wrong by days, and by a little more after each fail-over. */
   let clockErrorMs =
     world.luck('redis clock') < 0.3 ? 0 : Math.floor((world.luck('redis clock') - 0.5) * 1e10);
+  /** The addresses with a user and a password that are right. */
+  const accepted = new Set([ADDRESS]);
   let troubledAtMs = -Infinity;
   let changedAtMs = -Infinity;
   const wakers = new Set<() => void>();
@@ -143,11 +147,11 @@ export const createRedisWorld = (world: World, history: History) => {
   ): Promise<T> =>
     new Promise((resolve, reject) => {
       const { owner } = connection;
-      owner.onUse('Redis');
       if (connection.state !== 'open') {
         reject(new Error('The client is closed'));
         return;
       }
+      owner.onUse('Redis');
       const rejectOnce = (error: Error): void => {
         connection.rejectAll.delete(rejectOnce);
         reject(error);
@@ -203,8 +207,10 @@ export const createRedisWorld = (world: World, history: History) => {
       world.later(lag(connection), connection.owner, 'redis is connected to', () => {
         if (connection.state === 'closed' || has(connection, 'answers nothing')) return;
         connection.rejectAll.delete(reject);
-        if (has(connection, 'refuses connections')) {
-          const error = Object.assign(new Error('refused'), { code: 'ECONNREFUSED' });
+        const error = has(connection, 'refuses connections')
+          ? Object.assign(new Error('refused'), { code: 'ECONNREFUSED' })
+          : !accepted.has(connection.url) && new Error('WRONGPASS invalid password');
+        if (error) {
           connections.delete(connection);
           connection.onError(error);
           reject(error);
@@ -218,8 +224,8 @@ export const createRedisWorld = (world: World, history: History) => {
   /** For one process. */
   const createClient =
     (owner: RedisUser): CreateRedisClient =>
-    ({ onError }) => {
-      const connection = newConnection(owner, onError);
+    ({ url, onError }) => {
+      const connection = newConnection(owner, url, onError);
       return {
         connect: () => connect(connection),
         destroy: () => drop(connection, new Error('The client is closed')),
@@ -237,7 +243,10 @@ export const createRedisWorld = (world: World, history: History) => {
             for (const { key, value } of entries) {
               values.set(key, { bytes: value, expiresAtMs: timeMs() + lifeMs });
               const call = history.calls[serialIn(value.toString('latin1')) - 1];
-              if (call) history.writes.push({ atMs: world.nowMs(), call, writer: owner.process });
+              if (call) {
+                const [atMs, writer] = [world.nowMs(), owner.process];
+                history.writes.push({ atMs, call, writer, bytes: value });
+              }
             }
             become(values);
             changedAtMs = world.nowMs();
@@ -319,6 +328,12 @@ export const createRedisWorld = (world: World, history: History) => {
       troubling(() => become(new Map(values), (eras += 1)));
       return [...byKey.values()];
     },
+    accept: (url: string, isAccepted: boolean): void => {
+      if (isAccepted) accepted.add(url);
+      else accepted.delete(url);
+    },
+    /** A replica has another key, or none, and other names for what it shares: it begins anew. */
+    rename: (): void => troubling(() => become(now(), (eras += 1))),
     /** Its clock is set. */
     setClock: (byMs: number): void => troubling(() => void (clockErrorMs += byMs)),
     /** Somebody writes into these values. */

@@ -8,8 +8,19 @@ import { createEventLog, createLogger } from '../../src/telemetry/log.ts';
 import { FIELDS, MIN_BANKS, OTHER_SETTINGS, type Fields } from './bank-lists.ts';
 import type { History, Process, Refresh, Visit } from './history.ts';
 import type { Setup } from './plan.ts';
-import { TOKEN, type Caller, type ProviderWorld } from './provider.ts';
+import type { Caller, ProviderWorld } from './provider.ts';
 import type { RedisUser, RedisWorld } from './redis.ts';
+import {
+  ADDRESS,
+  contentOf,
+  newSecretFile,
+  SECRET_NAMES,
+  secretIn,
+  TOKEN,
+  type MachineFiles,
+  type SecretFile,
+  type SecretName,
+} from './secret-files.ts';
 import { newOwner, type World } from './world.ts';
 
 // A replica: a machine with a clock and a disk of its own, and the real core in it. It is started,
@@ -26,6 +37,8 @@ export interface Machine {
   /** How long it has slept; one of its clocks does not count that. */
   sleptMs: number;
   readonly disk: { content: Buffer | undefined; slowMs: number; fails: boolean };
+  /** Those with its secrets; none where variables have them. */
+  readonly secretFiles: MachineFiles;
   life: Life | undefined;
 }
 
@@ -43,36 +56,53 @@ export const wallMs = ({ dateMs }: World, { wall }: Machine): number =>
 
 export const newMachine = (setup: Setup, index: number): Machine => {
   const fields = FIELDS[index % 2 > 0 ? setup.otherFleet : 0];
+  const env = toEnvironment(setup, index % 2 > 0 ? setup.otherTtlMs : setup.ttlMs, fields);
+  const inFiles = SECRET_NAMES.filter((secret) => setup.hasSecretFiles && env[secret]);
   return {
     name: `replica ${index}`,
     index,
     fields,
-    config: toConfig(setup, index % 2 > 0 ? setup.otherTtlMs : setup.ttlMs, fields),
+    config: parseConfig({
+      ...env,
+      ...Object.fromEntries(
+        inFiles.flatMap((secret) => [
+          [secret, ''],
+          [`${secret}_FILE`, FOLDER + secret],
+        ]),
+      ),
+    }),
     wall: { errorMs: setup.wallErrorsMs[index] ?? 0 },
     sleptMs: 0,
     disk: { content: undefined, slowMs: 5, fails: false },
+    secretFiles: new Map(inFiles.map((secret) => [secret, newSecretFile(env[secret] ?? '')])),
     life: undefined,
   };
 };
 
-const toConfig = (setup: Setup, ttlMs: number, fields: Fields): Config =>
-  parseConfig({
-    PROVIDER_ENVIRONMENT: 'sandbox',
-    PROVIDER_SANDBOX_BASE_URL: 'http://provider.example',
-    PROVIDER_ACCESS_TOKEN: TOKEN,
-    PROVIDER_TIMEOUT: `${setup.timeoutMs}ms`,
-    PROVIDER_MAX_BODY: '128kb',
-    BANK_FIELDS: fields,
-    BANK_REQUIRED_FIELDS: 'code,ispb',
-    ...(setup.isInside && { BANK_LIST: 'data.banks' }),
-    GUARD_MIN_BANKS: String(MIN_BANKS),
-    CACHE_TTL: `${ttlMs}ms`,
-    CACHE_MAX_STALE: `${setup.maxStaleMs}ms`,
-    ...(setup.hasSnapshot && { CACHE_SNAPSHOT_FILE: '/snapshot' }),
-    ...(setup.hasRedis && { CACHE_REDIS_URL: 'redis://redis.example' }),
-    ...(setup.isSigned && { CACHE_SIGNING_KEY: 'the key of all of these replicas' }),
-    ...OTHER_SETTINGS[FIELDS.indexOf(fields)],
-  });
+/** Where files with secrets are. */
+const FOLDER = '/secrets/';
+
+const toEnvironment = (
+  setup: Setup,
+  ttlMs: number,
+  fields: Fields,
+): Readonly<Record<string, string | undefined>> => ({
+  PROVIDER_ENVIRONMENT: 'sandbox',
+  PROVIDER_SANDBOX_BASE_URL: 'http://provider.example',
+  PROVIDER_ACCESS_TOKEN: TOKEN,
+  PROVIDER_TIMEOUT: `${setup.timeoutMs}ms`,
+  PROVIDER_MAX_BODY: '128kb',
+  BANK_FIELDS: fields,
+  BANK_REQUIRED_FIELDS: 'code,ispb',
+  ...(setup.isInside && { BANK_LIST: 'data.banks' }),
+  GUARD_MIN_BANKS: String(MIN_BANKS),
+  CACHE_TTL: `${ttlMs}ms`,
+  CACHE_MAX_STALE: `${setup.maxStaleMs}ms`,
+  ...(setup.hasSnapshot && { CACHE_SNAPSHOT_FILE: '/snapshot' }),
+  ...(setup.hasRedis && { CACHE_REDIS_URL: ADDRESS }),
+  ...(setup.isSigned && { CACHE_SIGNING_KEY: 'the key of all of these replicas' }),
+  ...OTHER_SETTINGS[FIELDS.indexOf(fields)],
+});
 
 /**
  * Between two looks at Redis; see `after` below. No other wait of the simulated fleets has this
@@ -140,15 +170,16 @@ const createClock = (
   };
 };
 
-const createFiles = ({ world }: Surroundings, { disk, name }: Machine, life: RedisUser): Files => {
+const createFiles = (
+  { world, history }: Surroundings,
+  { disk, name, secretFiles }: Machine,
+  life: RedisUser,
+): Files => {
   const wait = (what: string): Promise<void> =>
     new Promise((resolve) => {
       life.onUse('the disk');
       world.later(1 + world.luck(`disk ${name}`) * disk.slowMs, life, what, resolve);
     });
-  const fail = (code: string): never => {
-    throw Object.assign(new Error(code), { code });
-  };
   return {
     read: async () => {
       await wait('the disk reads');
@@ -159,11 +190,60 @@ const createFiles = ({ world }: Surroundings, { disk, name }: Machine, life: Red
       await wait('the disk writes');
       if (disk.fails) fail('ENOSPC');
       disk.content = content;
+      if (secretFiles.size > 0)
+        history.saves.push({ atMs: world.nowMs(), writer: life.process, bytes: content });
       await wait('the disk has written');
     },
     removeAbandoned: () => wait('the disk is cleared'),
   };
 };
+
+const fail = (code: string): never => {
+  throw Object.assign(new Error(code), { code });
+};
+
+/** Reads a file with a secret. */
+const readSecretFile = async (
+  { world }: Surroundings,
+  { secretFiles, name }: Machine,
+  life: RedisUser,
+  path: string,
+): Promise<string> => {
+  const delayMs = 1 + world.luck(`secrets ${name}`) ** 4 * 20;
+  await new Promise<void>(
+    (resolve) => void world.later(delayMs, life, 'a secret is read', resolve),
+  );
+  const file = secretFiles.get(path.slice(FOLDER.length) as SecretName);
+  return (file && contentOf(file)) ?? fail('ENOENT');
+};
+
+/** How often a service looks at its files. */
+const LOOK_EVERY_MS = 500;
+
+/**
+ * Somebody changes the file with a secret. Looks at files in which nothing has changed are left
+ * out.
+ */
+export const changeSecretFile = (
+  { world, history, redis }: Surroundings,
+  { index, name: machine, secretFiles, life }: Machine,
+  name: SecretName,
+  change: Partial<Pick<SecretFile, 'version' | 'flaw'>>,
+): void => {
+  const file = secretFiles.get(name);
+  if (!file) return;
+  Object.assign(file, change);
+  history.holdings.push({ index, name, fromMs: world.nowMs(), secret: secretIn(file) });
+  if (name === 'CACHE_SIGNING_KEY') redis.rename();
+  const delayMs = world.luck(`secrets ${machine}`) * LOOK_EVERY_MS;
+  if (life)
+    world.later(delayMs, life, 'files are looked at', () => {
+      if (life.state === 'running') void life.core.secrets.check();
+    });
+};
+
+/** Until a process that could not start is started again. */
+const STARTED_AGAIN_MS = 15_000;
 
 /** Starts the process of a replica. */
 export const start = (surroundings: Surroundings, machine: Machine): void => {
@@ -243,14 +323,23 @@ export const start = (surroundings: Surroundings, machine: Machine): void => {
     createConnections: () => provider.connect(life),
     loadRedisClient: () => Promise.resolve(redis.createClient(life)),
     files: createFiles(surroundings, machine, life),
+    readSecretFile: (path) => readSecretFile(surroundings, machine, life, path),
     compressors: { gzip: compress('gzip'), br: compress('br') },
   });
   const started: Life = Object.assign(life, { core });
   machine.life = started;
   history.processes.push(process);
   const begin = async (): Promise<void> => {
+    const unusableFiles = await core.secrets.check();
     process.restoredFrom = await core.restore();
     if (life.state !== 'restoring') return;
+    if (unusableFiles.length > 0 && !core.list.served()) {
+      kill(surroundings, machine);
+      world.later(STARTED_AGAIN_MS, newOwner(name), 'start', () => {
+        if (!machine.life) start(surroundings, machine);
+      });
+      return;
+    }
     life.state = 'running';
     process.readyAtMs = world.nowMs();
     core.start();
@@ -301,6 +390,7 @@ export const stop = async ({ world, history }: Surroundings, machine: Machine): 
       else history.defects.push(`${life.name} has not stopped after ${limitMs} ms`);
     });
   checkLater(nowMs);
+  life.core.secrets.stop();
   await life.core.stop();
   if (life.isAlive) life.state = 'stopped';
 };
@@ -318,6 +408,7 @@ const look = ({ world, history, provider }: Surroundings, life: Life): void => {
     list: cached && provider.find(process.fields, cached.json),
     isReady: core.list.served() !== undefined,
     isSaved: cached !== undefined && (machine.disk.content?.includes(cached.json) ?? false),
+    unusableFiles: core.secrets.unusable().map(({ variable }) => variable),
   });
 };
 
@@ -355,8 +446,9 @@ export const refresh = async (
   life: Life,
   accepts: readonly Overridable[],
 ): Promise<void> => {
+  const { problems } = await life.core.secretsRenewal.renew();
   const id = `refresh-${history.refreshes.length}`;
-  const made: Refresh = { process: life.process, atMs: world.nowMs(), accepts, id };
+  const made: Refresh = { process: life.process, atMs: world.nowMs(), accepts, id, problems };
   history.refreshes.push(made);
   life.refreshes += 1;
   const failure = await life.core.list.refresh(accepts, id);

@@ -8,6 +8,7 @@ import type { Event, Plan } from './plan.ts';
 import { createProviderWorld } from './provider.ts';
 import { createRedisWorld } from './redis.ts';
 import {
+  changeSecretFile,
   isRefused,
   kill,
   newMachine,
@@ -18,6 +19,7 @@ import {
   wallMs,
   type Life,
 } from './replica.ts';
+import { SECRET_NAMES } from './secret-files.ts';
 import { createSequences } from './sequences.ts';
 import { createWorld, type Owner } from './world.ts';
 
@@ -45,6 +47,8 @@ export const run = async (
     writes: [],
     inherited: [],
     eras: [],
+    saves: [],
+    holdings: [],
     defects: [],
   };
   let steps = 0;
@@ -63,6 +67,8 @@ export const run = async (
   const machines = Array.from({ length: setup.replicas }, (_, index) => newMachine(setup, index));
   const director = createDirector({ setup, world, history, provider, redis, machines });
   const { lives, isAwake, record, until, later } = director;
+  for (const machine of machines)
+    for (const name of machine.secretFiles.keys()) changeSecretFile(director, machine, name, {});
   const happens = createEvents(director);
   const perform = { ...happens, ...createSequences(director, happens) };
 
@@ -140,6 +146,19 @@ export const run = async (
         attend(attentionMs);
       },
     );
+  /** All have the first version of each secret, or all have the second one. */
+  const healSecrets = (): void => {
+    for (const name of SECRET_NAMES) {
+      const isSecond = machines[0]?.secretFiles.get(name)?.version === 'second';
+      record('secret', 'all', undefined, name);
+      for (const version of ['first', 'second'] as const) director.accept(name, version, true);
+      for (const machine of machines)
+        changeSecretFile(director, machine, name, {
+          version: isSecond ? 'second' : 'first',
+          flaw: undefined,
+        });
+    }
+  };
   const heal = (): void => {
     director.heal();
     waiting.clear();
@@ -150,6 +169,7 @@ export const run = async (
       provider.slow(who, 0, false);
     }
     provider.holdStill();
+    if (setup.hasSecretFiles) healSecrets();
     redis.heal();
     record('redis', 'all');
     if (setup.remains) {

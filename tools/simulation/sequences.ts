@@ -7,19 +7,25 @@ import type { Events } from './events.ts';
 import { UPGRADED } from './history.ts';
 import { toPreviousFormat, type PreviousFormat } from './previous-release.ts';
 import type { ListChange } from './provider.ts';
-import type { Machine } from './replica.ts';
+import { changeSecretFile, type Machine } from './replica.ts';
+import { SECRET_NAMES, type Version } from './secret-files.ts';
 
 // What each sequence does: events, one after the other.
 
 /** For long enough to be noticed, and saved. */
 const CLOCK_IS_KEPT_MS = 80 * SECOND;
 
+/** Until an operator who waits for a secret that has arrived asks, or one that is wrong is noticed. */
+const ARRIVED_MS = SECOND;
+const WRONG_FOR_MS = 20 * SECOND;
+
 export type Sequences = {
   readonly [T in keyof typeof SEQUENCES]: (having: Having<T>, machine: Machine) => unknown;
 };
 
 export const createSequences = (director: Director, events: Events): Sequences => {
-  const { setup, machines, world, history, redis, record, later, operate } = director;
+  const { setup, machines, world, history, redis } = director;
+  const { record, until, later, operate, accept } = director;
 
   const loseDisk = ({ index, disk }: Machine): void => {
     record('disk', index, undefined, 'lost');
@@ -359,6 +365,37 @@ export const createSequences = (director: Director, events: Events): Sequences =
         events.disk({ fails: true, slowMs: 5, forMs }, machine),
       );
       operate(SECOND + afterMs + forMs + 10 * SECOND, machine, () => []);
+    },
+    'secrets gone': ({ forMs, isForAll, isRestarted, isAsked }, machine) => {
+      for (const name of SECRET_NAMES)
+        events['secret file']({ name, flaw: 'missing', forMs, isForAll }, machine);
+      if (isRestarted) for (const each of isForAll ? machines : [machine]) restart(each);
+      if (isAsked) operate(forMs / 2, machine, () => []);
+    },
+    rotation: ({ name, apartMs, isAsked, mistake, isRestarted, goesBackAfterMs }, machine) => {
+      const change = (each: Machine, version: Version): void =>
+        changeSecretFile(director, each, name, { version });
+      const inTurn = [...machines.slice(machine.index), ...machines.slice(0, machine.index)];
+      const wrongForMs = mistake === 'mistyped' ? WRONG_FOR_MS : 0;
+      const lastMs = Math.max(wrongForMs, (inTurn.length - 1) * apartMs);
+      const rotate = (from: Version, to: Version): void => {
+        accept(name, to, true);
+        if (mistake === 'revoked too early') accept(name, from, false);
+        if (name === 'CACHE_SIGNING_KEY' || mistake === 'revoked too early')
+          record('secret', 'all', until(lastMs), name);
+        else if (mistake) record('secret', machine.index, until(wrongForMs), name);
+        if (mistake === 'mistyped') change(machine, 'mistyped');
+        for (const [turn, each] of inTurn.entries()) {
+          const afterMs = each === machine ? wrongForMs : turn * apartMs;
+          later(afterMs, 'a secret is rotated', () => change(each, to));
+          if (isAsked) operate(afterMs + ARRIVED_MS, each, () => []);
+        }
+        later(lastMs + 2 * ARRIVED_MS, 'revoked', () => accept(name, from, false));
+      };
+      rotate('first', 'second');
+      if (isRestarted) later(lastMs + ARRIVED_MS / 2, 'a restart', () => restart(machine));
+      if (goesBackAfterMs !== null)
+        later(lastMs + goesBackAfterMs, 'all go back', () => rotate('second', 'first'));
     },
     'clock corrected': ({ wrongByMs, isSetByStarts, isKept }, machine) => {
       if (!('errorMs' in machine.wall)) return;

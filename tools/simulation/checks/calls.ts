@@ -154,6 +154,8 @@ export const nobodyCallsWhileTheListIsFresh: Check = function* (timeline) {
       const slackMs = timeline.everyAnswerDiffers ? SECOND : MINUTE;
       const isExcused =
         timeline.troubled(['clock'], process.index, sinceMs, askedAtMs) ||
+        // What failed without a token is repeated too.
+        timeline.lacksToken(process, askedAtMs - MINUTE) ||
         // A failure that another replica had just before is still to be repeated, also of a load
         // during which it slept.
         timeline.troubles.some(

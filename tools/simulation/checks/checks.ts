@@ -6,6 +6,7 @@ import * as freshness from './freshness.ts';
 import * as guard from './guard.ts';
 import * as served from './served.ts';
 import * as operators from './operators.ts';
+import * as secrets from './secrets.ts';
 import { createTimeline, type Check } from './timeline.ts';
 import * as upgrades from './upgrades.ts';
 import * as waits from './waits.ts';
@@ -96,6 +97,12 @@ const CHECKS: Readonly<Record<string, Check>> = {
   'A store that fails is reported': operators.aFailingStoreIsReported,
   'A store fails, and works again, when it does': operators.storesWork,
   'A store works again only after it has failed': operators.aStoreRecoversOnceFromAFailure,
+  'A call is made with the token in the file, or the last usable one':
+    secrets.aTokenIsThatOfItsFile,
+  'What is saved is signed with the key in the file': secrets.whatIsSavedIsSigned,
+  'What was not signed with the key in the file is not restored': secrets.whatIsRestoredWasSigned,
+  'An unusable file is told within a second, for as long as it lasts': secrets.anUnusableFileIsTold,
+  'A refresh names the unusable files': secrets.aRefreshNamesUnusableFiles,
 };
 
 /** @returns the first promise that was broken, and how; undefined: none */

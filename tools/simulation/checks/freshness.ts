@@ -208,6 +208,7 @@ export const failuresAreThoseOfTheProvider: Check = function* (timeline) {
           ? Math.min(callEndedAtMs, endedAtMs) - askedAtMs >= timeoutMs - SECOND
           : list !== undefined && GUARD_FAILURES.includes(failure),
     );
+    if (failure === 'no_token' && timeline.lacksToken(process, endedAtMs - MINUTE)) continue;
     const hasWaited = failure === 'timeout' && endedAtMs - atMs >= process.timeoutMs;
     if (!isExcused && !hasWaited && !calls.some((call) => call.failure === failure))
       yield [endedAtMs, process, `answers ${failure}`];

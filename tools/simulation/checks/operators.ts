@@ -358,6 +358,9 @@ export const failuresAreThoseOfTheProvider: Check = function* (timeline) {
     const isElsewhere = event.type === 'list-load-failed-elsewhere';
     if (event.type !== 'list-load-failed' && !isElsewhere) continue;
     const { kind } = event.error;
+    // What is wrong with its file, a replica tells no other one.
+    if (kind === 'no_token' && !isElsewhere && timeline.lacksToken(process, atMs - SECOND))
+      continue;
     const isCaused = timeline.calls.some(
       (call) =>
         (isElsewhere ? call.process.fields === process.fields : call.process === process) &&
@@ -410,10 +413,27 @@ export const aLoadIsTold: Check = function* (timeline) {
       .filter(({ askedAtMs }) => askedAtMs <= atMs && askedAtMs >= sinceMs);
     const isLoading = calls.some((call) => call.askedAtMs < atMs && endOf(timeline, call) > atMs);
     // The list of an answer is compressed, and written to Redis.
-    const mayLoad = calls.some((call) => endOf(timeline, call) >= atMs - SETTLED_MS);
+    const mayLoad =
+      calls.some((call) => endOf(timeline, call) >= atMs - SETTLED_MS) ||
+      readsToken(timeline, process, atMs);
     if (isLoading && !status.isLoading) yield [atMs, process, 'does not tell that it loads'];
     if (status.isLoading && !mayLoad) yield [atMs, process, 'tells that it loads'];
   }
+};
+
+/** Whether a load reads the file with its token, which comes before its call, or leads to none. */
+const readsToken = (timeline: Timeline, process: Process, atMs: number): boolean => {
+  const untilMs = atMs + SECOND / 2;
+  return (
+    timeline.holdings.length > 0 &&
+    (timeline.callsOf(process).some(({ askedAtMs }) => askedAtMs > atMs && askedAtMs <= untilMs) ||
+      timeline
+        .reportsOf(process)
+        .some(
+          (report) =>
+            report.atMs > atMs && report.atMs <= untilMs && failureIn(report)?.kind === 'no_token',
+        ))
+  );
 };
 
 export const theStoreIsTold: Check = function* (timeline) {

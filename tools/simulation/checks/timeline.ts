@@ -13,6 +13,7 @@ import {
   type Write,
 } from '../history.ts';
 import { moment } from '../plan.ts';
+import { consequencesOf } from './secret-troubles.ts';
 
 // What the checks ask of a history.
 
@@ -92,7 +93,8 @@ const UNKNOWN_DECISION: Decision = { atMs: -Infinity, wasNeeded: false, accepts:
 export type Timeline = ReturnType<typeof createTimeline>;
 
 export const createTimeline = (history: History, endedAtMs: number) => {
-  const { processes, servings, calls, refreshes, troubles } = history;
+  const { processes, servings, calls, refreshes } = history;
+  const troubles = [...history.troubles, ...consequencesOf(history)];
   const servingsOf = new Map<Process, Serving[]>(processes.map((process) => [process, []]));
   for (const serving of servings) servingsOf.get(serving.process)?.push(serving);
   const reportsOf = new Map<Process, Report[]>(processes.map((process) => [process, []]));
@@ -157,6 +159,17 @@ export const createTimeline = (history: History, endedAtMs: number) => {
       (trouble) =>
         trouble.what === UPGRADED && trouble.fromMs >= fromMs && trouble.fromMs <= untilMs,
     );
+  /** Whether the file of a process has held no usable token from its start until a moment. */
+  const lacksToken = ({ index, startedAtMs }: Process, atMs: number): boolean => {
+    const held = history.holdings.filter(
+      (each) => each.name === 'PROVIDER_ACCESS_TOKEN' && each.index === index,
+    );
+    const since = held.findLastIndex(({ fromMs }) => fromMs <= startedAtMs + SECOND);
+    return (
+      since !== -1 &&
+      held.slice(since).every(({ fromMs, secret }) => fromMs > atMs || secret === undefined)
+    );
+  };
   /** Whether a process could share lists for the whole interval. */
   const isConnected = (process: Process, fromMs: number, untilMs: number): boolean =>
     history.hasRedis &&
@@ -420,6 +433,7 @@ export const createTimeline = (history: History, endedAtMs: number) => {
 
   return {
     ...history,
+    troubles,
     longestRetryMs: longestRetryOf,
     isAgeKnown,
     isLater,
@@ -436,6 +450,7 @@ export const createTimeline = (history: History, endedAtMs: number) => {
     isUnanswered,
     wasSpoilt,
     wasUpgraded,
+    lacksToken,
     isConnected,
     isHealthy,
     leaveAloneUntilMs,
