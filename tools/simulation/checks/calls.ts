@@ -58,7 +58,8 @@ export const nobodyWaitsForAllOfALoad: Check = function* (timeline) {
         const isCalling = timeline
           .callsOf(process)
           .some(({ askedAtMs, endedAtMs }) => askedAtMs <= limitMs && endedAtMs >= fromMs);
-        if (!isCalling) yield [limitMs, process, `has not called since ${placeOf(call)}`];
+        if (!isCalling && !timeline.lacksToken(process, limitMs))
+          yield [limitMs, process, `has not called since ${placeOf(call)}`];
       }
 };
 
@@ -106,7 +107,12 @@ export const aListIsRenewedAheadOfItsExpiry: Check = function* (timeline) {
       const isPostponed = timeline.postponed.some(
         (call) => call.askedAtMs <= limitMs && timeline.leaveAloneUntilMs(call) >= dueMs,
       );
-      if (!isCalled && !isPostponed && timeline.isAgeKnown(process, list, limitMs))
+      // Who has just got a token calls within a minute.
+      const nobodyCan = [process, ...(timeline.hasRedis ? timeline.othersOf(process) : [])].every(
+        (each) =>
+          !timeline.ranThrough(each, dueMs, limitMs) || timeline.lacksToken(each, limitMs - MINUTE),
+      );
+      if (!isCalled && !isPostponed && !nobodyCan && timeline.isAgeKnown(process, list, limitMs))
         yield [limitMs, process, `has not renewed ${nameOf(list)}`];
     }
 };

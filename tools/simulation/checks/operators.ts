@@ -194,6 +194,8 @@ export const allTellTheSame: Check = function* (timeline) {
     for (const [process, mine] of round)
       for (const [other, theirs] of round) {
         if (other === process || other.fields !== process.fields) continue;
+        // A load without a token is a failure of one replica.
+        if ([process, other].some((each) => timeline.lacksToken(each, atMs - MINUTE))) continue;
         // Where lists look alike, those that nobody shares any more may be two.
         if (!timeline.everyAnswerDiffers && !mine.isReady) continue;
         const last = timeline.calls.findLast(
@@ -279,7 +281,9 @@ export const theNextLoadIsTold: Check = function* (timeline) {
   for (const [atMs, round] of rounds(timeline))
     for (const process of round.keys()) {
       const readings = [process, ...timeline.othersOf(process)].flatMap((each) =>
-        timeline.hasRedis || each === process ? (round.get(each) ?? []) : [],
+        (timeline.hasRedis || each === process) && !timeline.lacksToken(each, atMs)
+          ? (round.get(each) ?? [])
+          : [],
       );
       const told = Math.min(...readings.map(({ status }) => status.nextLoadInMs || -Infinity));
       const dueMs = atMs + told;
