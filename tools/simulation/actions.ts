@@ -438,13 +438,14 @@ export const SEQUENCES = {
     having: { afterMs: fc.constantFrom(0, 5, 20, 60), forMs: fc.constantFrom(SECOND, MINUTE) },
   },
   /**
-   * The volume with all secrets is gone for a while, on one machine or on all; it may be that they
-   * start again without it. An operator asks meanwhile.
+   * The volume with all secrets is gone for a while, or one file in it, on one machine or on all; it
+   * may be that they start again without it. An operator asks meanwhile.
    */
   'secrets gone': {
     needs: 'secret files',
     weight: 6,
     having: {
+      only: fc.option(fc.constantFrom(...SECRET_NAMES), { nil: undefined, freq: 2 }),
       forMs: fc.constantFrom(60, 5 * SECOND, MINUTE, 3 * MINUTE),
       isForAll: fc.constantFrom(false, false, true),
       isRestarted: fc.boolean(),

@@ -366,8 +366,8 @@ export const createSequences = (director: Director, events: Events): Sequences =
       );
       operate(SECOND + afterMs + forMs + 10 * SECOND, machine, () => []);
     },
-    'secrets gone': ({ forMs, isForAll, isRestarted, isAsked }, machine) => {
-      for (const name of SECRET_NAMES)
+    'secrets gone': ({ only, forMs, isForAll, isRestarted, isAsked }, machine) => {
+      for (const name of only ? [only] : SECRET_NAMES)
         events['secret file']({ name, flaw: 'missing', forMs, isForAll }, machine);
       if (isRestarted) for (const each of isForAll ? machines : [machine]) restart(each);
       if (isAsked) operate(forMs / 2, machine, () => []);

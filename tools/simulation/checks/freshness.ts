@@ -188,7 +188,10 @@ export const browsersAreToldToComeBackInTime: Check = function* (timeline) {
     // Of a failure that Redis still has, a process that starts does not know when it came.
     const fromMs = Math.max(lastMs, process.readyAtMs);
     const lateMs = retryInMs - Math.max(0, fromMs + LONGEST_WAIT_MS - atMs);
-    const isShaken = timeline.troubled(['sleep'], 'all', lastMs - SETTLED_MS, atMs);
+    const isShaken =
+      timeline.troubled(['sleep'], 'all', lastMs - SETTLED_MS, atMs) ||
+      // What fails without a token makes no call.
+      timeline.lacksToken(process, atMs - LONGEST_WAIT_MS);
     // A slow Redis costs a part of that.
     if (lastMs <= atMs && lateMs > 5 * SECOND && !isShaken)
       yield [atMs, process, `tells a browser to wait ${lateMs} ms too long`];

@@ -7,6 +7,7 @@ import {
   EXACT_MS,
   expiryMs,
   GUARD_FAILURES,
+  isTriedAgain,
   lastAskedMs,
   lastUntil,
   lifeMs,
@@ -109,7 +110,13 @@ export const aFailureIsReported: Check = function* (timeline) {
             other.askedAtMs > askedAtMs - process.timeoutMs,
         );
     const isRest = call.isForced && (failure === 'timeout' || isAgain());
-    if (!failure || isRest || !timeline.ranThrough(process, askedAtMs, atMs + SECOND)) continue;
+    if (
+      !failure ||
+      isRest ||
+      isTriedAgain(timeline, call) ||
+      !timeline.ranThrough(process, askedAtMs, atMs + SECOND)
+    )
+      continue;
     const found = timeline
       .reportsOf(process)
       .find((report) => report.atMs >= atMs && report.event.type === 'list-load-failed');

@@ -474,6 +474,16 @@ export const endOf = ({ refreshes }: Timeline, { endedAtMs, askedAtMs, process }
   return Math.min(endedAtMs, askedAtMs + process.timeoutMs, ...answeredAtMs);
 };
 
+/** Whether a load that was answered with 401 goes on with a token that has just come. */
+export const isTriedAgain = ({ callsOf }: Timeline, refused: Call): boolean =>
+  refused.failure === 'unauthorized' &&
+  callsOf(refused.process).some(
+    ({ askedAtMs, token }) =>
+      token !== refused.token &&
+      askedAtMs >= refused.endedAtMs &&
+      askedAtMs < refused.endedAtMs + SECOND / 2,
+  );
+
 /** The calls of each fleet. */
 export const fleets = ({ calls }: Timeline): Call[][] =>
   FIELDS.map((fields) => calls.filter(({ process }) => process.fields === fields));

@@ -5,6 +5,7 @@ import {
   EXACT_MS,
   fleets,
   isPostponedByAnother,
+  isTriedAgain,
   lastAskedMs,
   longestRetryMs,
   nameOf,
@@ -218,6 +219,7 @@ export const aFailureIsFollowedInTime: Check = function* (timeline) {
       const { process, failure } = call;
       // What was left of an operator's time says nothing of the provider.
       if (!failure || (call.isForced && failure === 'timeout')) continue;
+      if (isTriedAgain(timeline, call)) continue;
       const fromMs = endOf(timeline, call);
       const next = calls[index + 1];
       // The next one may have been under way already.
