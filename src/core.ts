@@ -45,7 +45,8 @@ export interface CoreOptions {
   /** Whose secret a piece of a list contains: such a list is refused, and never saved. */
   readonly findEcho: (json: string) => string | undefined;
   readonly emit: (event: ServiceEvent) => void;
-  // What stands for DNS, the provider, Redis, disk, secret files and compression; the real ones unless given.
+  // What stands for DNS, the provider, Redis, disk, secret files and compression; the real ones
+  // unless given.
   readonly lookup?: ProviderOptions['lookup'];
   readonly createConnections?: ProviderOptions['createConnections'];
   readonly loadRedisClient?: RedisConnectionOptions['loadClient'];

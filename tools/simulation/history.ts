@@ -23,8 +23,8 @@ export interface Process {
   readonly startedAtMs: number;
   /** By its machine's clock. */
   readonly startedWallMs: number;
-  /** Whether it found a snapshot file. */
-  readonly hadSnapshot: boolean;
+  /** What its snapshot file had. */
+  readonly snapshot: Buffer | undefined;
   /** The store that it says its first list is from; undefined: none. */
   restoredFrom?: StoreName | undefined;
   /** From here on it may be asked for the list. */
@@ -178,11 +178,7 @@ export interface Write {
   readonly call: Call;
   /** Who wrote it. */
   readonly writer: Process;
-  readonly bytes: Buffer;
 }
-
-/** A list was written to a snapshot. */
-export type Save = Omit<Write, 'call'>;
 
 /** From `fromMs` on the file of a machine held this secret; undefined: it was not usable. */
 export interface Holding {
@@ -216,7 +212,6 @@ export interface History {
   readonly inherited: Inherited[];
   readonly eras: Era[];
   /** Those of the fleets that have their secrets in files. */
-  readonly saves: Save[];
   readonly holdings: Holding[];
   /** What happened that may never happen. */
   readonly defects: string[];

@@ -243,10 +243,7 @@ export const createRedisWorld = (world: World, history: History) => {
             for (const { key, value } of entries) {
               values.set(key, { bytes: value, expiresAtMs: timeMs() + lifeMs });
               const call = history.calls[serialIn(value.toString('latin1')) - 1];
-              if (call) {
-                const [atMs, writer] = [world.nowMs(), owner.process];
-                history.writes.push({ atMs, call, writer, bytes: value });
-              }
+              if (call) history.writes.push({ atMs: world.nowMs(), call, writer: owner.process });
             }
             become(values);
             changedAtMs = world.nowMs();

@@ -170,11 +170,7 @@ const createClock = (
   };
 };
 
-const createFiles = (
-  { world, history }: Surroundings,
-  { disk, name, secretFiles }: Machine,
-  life: RedisUser,
-): Files => {
+const createFiles = ({ world }: Surroundings, { disk, name }: Machine, life: RedisUser): Files => {
   const wait = (what: string): Promise<void> =>
     new Promise((resolve) => {
       life.onUse('the disk');
@@ -190,8 +186,6 @@ const createFiles = (
       await wait('the disk writes');
       if (disk.fails) fail('ENOSPC');
       disk.content = content;
-      if (secretFiles.size > 0)
-        history.saves.push({ atMs: world.nowMs(), writer: life.process, bytes: content });
       await wait('the disk has written');
     },
     removeAbandoned: () => wait('the disk is cleared'),
@@ -255,7 +249,7 @@ export const start = (surroundings: Surroundings, machine: Machine): void => {
   const span = {
     startedAtMs: nowMs,
     startedWallMs: wallMs(world, machine),
-    hadSnapshot: machine.disk.content !== undefined,
+    snapshot: machine.disk.content,
     readyAtMs: Infinity,
     endedAtMs: Infinity,
     endedWallMs: Infinity,

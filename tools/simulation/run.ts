@@ -47,7 +47,6 @@ export const run = async (
     writes: [],
     inherited: [],
     eras: [],
-    saves: [],
     holdings: [],
     defects: [],
   };

@@ -381,9 +381,13 @@ export const createSequences = (director: Director, events: Events): Sequences =
       const rotate = (from: Version, to: Version): void => {
         accept(name, to, true);
         if (mistake === 'revoked too early') accept(name, from, false);
-        if (name === 'CACHE_SIGNING_KEY' || mistake === 'revoked too early')
-          record('secret', 'all', until(lastMs), name);
-        else if (mistake) record('secret', machine.index, until(wrongForMs), name);
+        if (name === 'CACHE_SIGNING_KEY' || mistake)
+          record(
+            name === 'PROVIDER_ACCESS_TOKEN' ? 'provider' : 'secret',
+            'all',
+            until(lastMs),
+            name,
+          );
         if (mistake === 'mistyped') change(machine, 'mistyped');
         for (const [turn, each] of inTurn.entries()) {
           const afterMs = each === machine ? wrongForMs : turn * apartMs;

@@ -58,8 +58,7 @@ export const nobodyWaitsForAllOfALoad: Check = function* (timeline) {
         const isCalling = timeline
           .callsOf(process)
           .some(({ askedAtMs, endedAtMs }) => askedAtMs <= limitMs && endedAtMs >= fromMs);
-        if (!isCalling && !timeline.lacksToken(process, limitMs))
-          yield [limitMs, process, `has not called since ${placeOf(call)}`];
+        if (!isCalling) yield [limitMs, process, `has not called since ${placeOf(call)}`];
       }
 };
 
@@ -107,12 +106,7 @@ export const aListIsRenewedAheadOfItsExpiry: Check = function* (timeline) {
       const isPostponed = timeline.postponed.some(
         (call) => call.askedAtMs <= limitMs && timeline.leaveAloneUntilMs(call) >= dueMs,
       );
-      // Who has just got a token calls within a minute.
-      const nobodyCan = [process, ...(timeline.hasRedis ? timeline.othersOf(process) : [])].every(
-        (each) =>
-          !timeline.ranThrough(each, dueMs, limitMs) || timeline.lacksToken(each, limitMs - MINUTE),
-      );
-      if (!isCalled && !isPostponed && !nobodyCan && timeline.isAgeKnown(process, list, limitMs))
+      if (!isCalled && !isPostponed && timeline.isAgeKnown(process, list, limitMs))
         yield [limitMs, process, `has not renewed ${nameOf(list)}`];
     }
 };
@@ -160,8 +154,6 @@ export const nobodyCallsWhileTheListIsFresh: Check = function* (timeline) {
       const slackMs = timeline.everyAnswerDiffers ? SECOND : MINUTE;
       const isExcused =
         timeline.troubled(['clock'], process.index, sinceMs, askedAtMs) ||
-        // What failed without a token is repeated too.
-        timeline.lacksToken(process, askedAtMs - MINUTE) ||
         // A failure that another replica had just before is still to be repeated, also of a load
         // during which it slept.
         timeline.troubles.some(

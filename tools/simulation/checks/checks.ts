@@ -99,8 +99,8 @@ const CHECKS: Readonly<Record<string, Check>> = {
   'A store works again only after it has failed': operators.aStoreRecoversOnceFromAFailure,
   'A call is made with the token in the file, or the last usable one':
     secrets.aTokenIsThatOfItsFile,
-  'What is saved is signed with the key in the file': secrets.whatIsSavedIsSigned,
-  'What was not signed with the key in the file is not restored': secrets.whatIsRestoredWasSigned,
+  'A snapshot that is not signed with the key in the file is not restored':
+    secrets.aSnapshotIsSignedWithTheKeyOfItsFile,
   'An unusable file is told within a second, for as long as it lasts': secrets.anUnusableFileIsTold,
   'A refresh names the unusable files': secrets.aRefreshNamesUnusableFiles,
 };

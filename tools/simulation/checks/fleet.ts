@@ -222,7 +222,7 @@ export const aRefreshIsAnswered: Check = function* (timeline) {
       .callsOf(process)
       .some(({ askedAtMs }) => askedAtMs >= atMs && askedAtMs <= endedAtMs);
     // Without a token no call is made.
-    if (answer === 'no_token' && timeline.lacksToken(process, endedAtMs - SECOND)) continue;
+    if (answer === 'no_token') continue;
     if (!isLoaded && process.endedAtMs > endedAtMs)
       yield [endedAtMs, process, `answers ${answer} to a refresh, and has not called`];
     if (answer === 'ok' || answer === 'not shared') continue;

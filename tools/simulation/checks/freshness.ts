@@ -188,10 +188,7 @@ export const browsersAreToldToComeBackInTime: Check = function* (timeline) {
     // Of a failure that Redis still has, a process that starts does not know when it came.
     const fromMs = Math.max(lastMs, process.readyAtMs);
     const lateMs = retryInMs - Math.max(0, fromMs + LONGEST_WAIT_MS - atMs);
-    const isShaken =
-      timeline.troubled(['sleep'], 'all', lastMs - SETTLED_MS, atMs) ||
-      // What fails without a token makes no call.
-      timeline.lacksToken(process, atMs - LONGEST_WAIT_MS);
+    const isShaken = timeline.troubled(['sleep'], 'all', lastMs - SETTLED_MS, atMs);
     // A slow Redis costs a part of that.
     if (lastMs <= atMs && lateMs > 5 * SECOND && !isShaken)
       yield [atMs, process, `tells a browser to wait ${lateMs} ms too long`];
@@ -200,7 +197,8 @@ export const browsersAreToldToComeBackInTime: Check = function* (timeline) {
 
 export const failuresAreThoseOfTheProvider: Check = function* (timeline) {
   for (const { process, atMs, endedAtMs = Infinity, failure } of timeline.visits) {
-    if (!failure || process.endedAtMs <= endedAtMs) continue;
+    // Without a token no call is made.
+    if (!failure || failure === 'no_token' || process.endedAtMs <= endedAtMs) continue;
     const calls = timeline.calls.filter(
       (call) => call.process.fields === process.fields && call.askedAtMs <= endedAtMs,
     );
@@ -211,7 +209,6 @@ export const failuresAreThoseOfTheProvider: Check = function* (timeline) {
           ? Math.min(callEndedAtMs, endedAtMs) - askedAtMs >= timeoutMs - SECOND
           : list !== undefined && GUARD_FAILURES.includes(failure),
     );
-    if (failure === 'no_token' && timeline.lacksToken(process, endedAtMs - MINUTE)) continue;
     const hasWaited = failure === 'timeout' && endedAtMs - atMs >= process.timeoutMs;
     if (!isExcused && !hasWaited && !calls.some((call) => call.failure === failure))
       yield [endedAtMs, process, `answers ${failure}`];

@@ -201,8 +201,6 @@ export const allTellTheSame: Check = function* (timeline) {
     for (const [process, mine] of round)
       for (const [other, theirs] of round) {
         if (other === process || other.fields !== process.fields) continue;
-        // A load without a token is a failure of one replica.
-        if ([process, other].some((each) => timeline.lacksToken(each, atMs - MINUTE))) continue;
         // Where lists look alike, those that nobody shares any more may be two.
         if (!timeline.everyAnswerDiffers && !mine.isReady) continue;
         const last = timeline.calls.findLast(
@@ -288,9 +286,7 @@ export const theNextLoadIsTold: Check = function* (timeline) {
   for (const [atMs, round] of rounds(timeline))
     for (const process of round.keys()) {
       const readings = [process, ...timeline.othersOf(process)].flatMap((each) =>
-        (timeline.hasRedis || each === process) && !timeline.lacksToken(each, atMs)
-          ? (round.get(each) ?? [])
-          : [],
+        timeline.hasRedis || each === process ? (round.get(each) ?? []) : [],
       );
       const told = Math.min(...readings.map(({ status }) => status.nextLoadInMs || -Infinity));
       const dueMs = atMs + told;
@@ -370,8 +366,10 @@ export const failuresAreThoseOfTheProvider: Check = function* (timeline) {
     if (event.type !== 'list-load-failed' && !isElsewhere) continue;
     const { kind } = event.error;
     // What is wrong with its file, a replica tells no other one.
-    if (kind === 'no_token' && !isElsewhere && timeline.lacksToken(process, atMs - SECOND))
-      continue;
+    const isLocal =
+      kind === 'no_token' &&
+      !isElsewhere &&
+      timeline.troubled(['sleep'], process.index, atMs - SECOND, atMs);
     const isCaused = timeline.calls.some(
       (call) =>
         (isElsewhere ? call.process.fields === process.fields : call.process === process) &&
@@ -381,7 +379,7 @@ export const failuresAreThoseOfTheProvider: Check = function* (timeline) {
           kind === 'timeout' ||
           (call.list !== undefined && GUARD_FAILURES.includes(kind))),
     );
-    if (!isCaused) yield [atMs, process, `tells ${kind}, which nobody has had`];
+    if (!isCaused && !isLocal) yield [atMs, process, `tells ${kind}, which nobody has had`];
   }
 };
 
@@ -419,32 +417,16 @@ export const aLoadIsTold: Check = function* (timeline) {
     if (timeline.troubled(['sleep'], process.index, atMs - 2 * SETTLED_MS, atMs)) continue;
     // No earlier one can matter any more.
     const sinceMs = atMs - SETTLED_MS - process.timeoutMs;
+    // The file with the token is read before.
     const calls = timeline
       .callsOf(process)
-      .filter(({ askedAtMs }) => askedAtMs <= atMs && askedAtMs >= sinceMs);
+      .filter(({ askedAtMs }) => askedAtMs <= atMs + EXACT_MS && askedAtMs >= sinceMs);
     const isLoading = calls.some((call) => call.askedAtMs < atMs && endOf(timeline, call) > atMs);
     // The list of an answer is compressed, and written to Redis.
-    const mayLoad =
-      calls.some((call) => endOf(timeline, call) >= atMs - SETTLED_MS) ||
-      readsToken(timeline, process, atMs);
+    const mayLoad = calls.some((call) => endOf(timeline, call) >= atMs - SETTLED_MS);
     if (isLoading && !status.isLoading) yield [atMs, process, 'does not tell that it loads'];
     if (status.isLoading && !mayLoad) yield [atMs, process, 'tells that it loads'];
   }
-};
-
-/** Whether a load reads the file with its token, which comes before its call, or leads to none. */
-const readsToken = (timeline: Timeline, process: Process, atMs: number): boolean => {
-  const untilMs = atMs + SECOND / 2;
-  return (
-    timeline.holdings.length > 0 &&
-    (timeline.callsOf(process).some(({ askedAtMs }) => askedAtMs > atMs && askedAtMs <= untilMs) ||
-      timeline
-        .reportsOf(process)
-        .some(
-          (report) =>
-            report.atMs > atMs && report.atMs <= untilMs && failureIn(report)?.kind === 'no_token',
-        ))
-  );
 };
 
 export const theStoreIsTold: Check = function* (timeline) {

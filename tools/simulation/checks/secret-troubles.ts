@@ -1,62 +1,54 @@
-import type { History, Trouble } from '../history.ts';
+import { SECOND } from '../durations.ts';
+import type { History, Process, Trouble } from '../history.ts';
 
 // What it means where a file with a secret is not usable, or what it holds is not what the other
 // side accepts: docs/operations.md, "Secret files". It is a trouble with whatever needs the secret.
 
-export const consequencesOf = (history: History): Trouble[] =>
-  history.troubles
-    .filter(({ kind }) => kind === 'secret')
-    .flatMap((trouble) => CONSEQUENCES[trouble.what ?? '']?.(history, trouble) ?? []);
+export const consequencesOf = (history: History): Trouble[] => [
+  ...history.processes.flatMap((process) => withoutToken(history, process)),
+  ...history.troubles.flatMap((trouble) => {
+    if (trouble.kind !== 'secret') return [];
+    if (trouble.what === 'CACHE_REDIS_URL') return withoutAddress(history, trouble);
+    if (trouble.what !== 'CACHE_SIGNING_KEY') return [];
+    // Nothing is saved or restored, or not what others can use.
+    return (['redis', 'disk'] as const).map((kind) => ({ ...trouble, kind, what: undefined }));
+  }),
+];
 
-type Consequence = (history: History, trouble: Trouble) => Trouble[];
-
-const CONSEQUENCES: Readonly<Record<string, Consequence>> = {
-  /** Nothing is saved or restored, or not what others can use. */
-  CACHE_SIGNING_KEY: (_history, trouble) =>
-    (['redis', 'disk'] as const).map((kind) => ({ ...trouble, kind, what: undefined })),
-  /** The connection in use stays: only who connects from then on needs it. */
-  CACHE_REDIS_URL: (history, trouble) => {
-    const lost = history.troubles.filter(
-      ({ kind, who, fromMs, untilMs }) =>
-        kind === 'redis' &&
-        (who === 'all' || trouble.who === 'all' || who === trouble.who) &&
-        fromMs <= trouble.untilMs &&
-        untilMs >= trouble.fromMs,
-    );
-    return since([...lost, ...startsIn(history, trouble)], { ...trouble, kind: 'redis' });
-  },
-  /**
-   * A token that is not usable matters to a process that starts without one; one that is refused,
-   * at once.
-   */
-  PROVIDER_ACCESS_TOKEN: (history, trouble) => {
-    const held = history.holdings.findLast(
-      ({ name, index, fromMs }) =>
-        name === trouble.what && index === trouble.who && fromMs <= trouble.fromMs,
-    );
-    const isUnusable = held !== undefined && held.secret === undefined;
-    return since(isUnusable ? startsIn(history, trouble) : [trouble], {
-      ...trouble,
-      kind: 'provider',
-    });
-  },
+/**
+ * A process that starts without a token calls nobody: for the fleet it is like one that sleeps. One
+ * that has had a token keeps it.
+ */
+const withoutToken = ({ holdings }: History, { index, startedAtMs }: Process): Trouble[] => {
+  const held = holdings.filter(
+    (each) => each.name === 'PROVIDER_ACCESS_TOKEN' && each.index === index,
+  );
+  const first = held.findLastIndex(({ fromMs }) => fromMs <= startedAtMs + SECOND);
+  const usable = held.slice(Math.max(0, first)).find(({ secret }) => secret !== undefined);
+  if (first === -1 || usable === held[first]) return [];
+  return [{ kind: 'sleep', who: index, fromMs: startedAtMs, untilMs: usable?.fromMs ?? Infinity }];
 };
 
-interface Moment {
-  readonly fromMs: number;
-}
-
-/** Processes that were starting meanwhile. */
-const startsIn = ({ processes }: History, { who, fromMs, untilMs }: Trouble): Moment[] =>
-  processes
-    .filter(
-      ({ index, startedAtMs, readyAtMs }) =>
-        (who === 'all' || who === index) && startedAtMs <= untilMs && readyAtMs >= fromMs,
-    )
-    .map(({ startedAtMs }) => ({ fromMs: startedAtMs }));
-
-/** The trouble from the first of these moments on; none without one. */
-const since = (moments: readonly Moment[], trouble: Trouble): Trouble[] => {
-  const fromMs = Math.max(trouble.fromMs, Math.min(...moments.map((each) => each.fromMs)));
-  return moments.length > 0 ? [{ ...trouble, what: undefined, fromMs }] : [];
+/** The connection in use stays: only who connects from then on needs the address. */
+const withoutAddress = (
+  { troubles, processes }: History,
+  { who, fromMs, untilMs }: Trouble,
+): Trouble[] => {
+  const lost = troubles.filter(
+    (other) =>
+      other.kind === 'redis' &&
+      (who === 'all' || other.who === 'all' || other.who === who) &&
+      other.fromMs <= untilMs &&
+      other.untilMs >= fromMs,
+  );
+  const starts = processes.filter(
+    ({ index, startedAtMs, readyAtMs }) =>
+      (who === 'all' || who === index) && startedAtMs <= untilMs && readyAtMs >= fromMs,
+  );
+  const moments = [
+    ...lost.map((other) => other.fromMs),
+    ...starts.map(({ startedAtMs }) => startedAtMs),
+  ];
+  if (moments.length === 0) return [];
+  return [{ kind: 'redis', who, fromMs: Math.max(fromMs, Math.min(...moments)), untilMs }];
 };

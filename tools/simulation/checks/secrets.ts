@@ -1,13 +1,13 @@
 import { SECOND } from '../durations.ts';
-import type { Holding, Process, Write } from '../history.ts';
+import type { Holding, Process } from '../history.ts';
 import { isSignedWith, SECRET_NAMES, type SecretName } from '../secret-files.ts';
-import { nameOf, STORE, type Check, type Timeline } from './timeline.ts';
+import { STORE, type Check, type Timeline } from './timeline.ts';
 
 // How secrets in files are used: docs/operations.md, "Secret files" and "Rotating a secret".
 
 /** From when a file is read until what is in it has been used, or told. */
 const USED_MS = 1.5 * SECOND;
-/** The same where it goes through Redis, or a list is compressed. */
+/** The same where it connects to Redis in between. */
 const STORED_MS = 6 * SECOND;
 
 /** What the file of a process held in this time, the earliest first; empty: it has none. */
@@ -37,47 +37,13 @@ export const aTokenIsThatOfItsFile: Check = function* (timeline) {
   }
 };
 
-const wasSigned = (
-  timeline: Timeline,
-  process: Process,
-  { bytes }: Pick<Write, 'bytes'>,
-  [fromMs, untilMs]: readonly [number, number],
-): boolean =>
-  heldBy(timeline, process, 'CACHE_SIGNING_KEY', fromMs, untilMs).some(
-    (key) => key !== undefined && isSignedWith(bytes, key),
-  );
-/** Whether a process signs with a key in a file. */
-const hasKeyFile = ({ holdings }: Timeline, { index }: Process): boolean =>
-  holdings.some((each) => each.index === index && each.name === 'CACHE_SIGNING_KEY');
-
-export const whatIsSavedIsSigned: Check = function* (timeline) {
-  for (const written of [...timeline.writes, ...timeline.saves]) {
-    const { atMs, writer, bytes } = written;
-    if (!hasKeyFile(timeline, writer)) continue;
-    if (timeline.troubled(['sleep'], writer.index, atMs - STORED_MS, atMs)) continue;
-    // What was restored is written back as it was read.
-    const isAsRead = timeline.saves.some(
-      (save) => save.atMs < atMs && save.writer.index === writer.index && save.bytes.equals(bytes),
-    );
-    if (!isAsRead && !wasSigned(timeline, writer, written, [atMs - STORED_MS, atMs]))
-      yield [atMs, writer, 'saves what is not signed with its key'];
-  }
-};
-
-export const whatIsRestoredWasSigned: Check = function* (timeline) {
-  if (!timeline.everyAnswerDiffers) return;
-  for (const { process, atMs, event, list } of timeline.reports) {
-    if (event.type !== 'list-restored' || !hasKeyFile(timeline, process)) continue;
-    const content = Buffer.from(list?.json ?? '');
-    const saved = [
-      ...timeline.writes.filter(({ call }) => call.list === list),
-      ...timeline.saves.filter(
-        ({ writer, bytes }) => writer.index === process.index && bytes.includes(content),
-      ),
-    ];
-    const during = [Math.max(process.startedAtMs, atMs - STORED_MS), atMs] as const;
-    if (!saved.some((each) => each.atMs <= atMs && wasSigned(timeline, process, each, during)))
-      yield [atMs, process, `restores ${nameOf(list)}, which nobody has signed with its key`];
+export const aSnapshotIsSignedWithTheKeyOfItsFile: Check = function* (timeline) {
+  for (const process of timeline.processes) {
+    const { snapshot, startedAtMs, readyAtMs } = process;
+    if (process.restoredFrom !== 'CACHE_SNAPSHOT_FILE' || !snapshot) continue;
+    const keys = heldBy(timeline, process, 'CACHE_SIGNING_KEY', startedAtMs, readyAtMs);
+    if (keys.length > 0 && !keys.some((key) => key !== undefined && isSignedWith(snapshot, key)))
+      yield [startedAtMs, process, 'restores what is not signed with its key'];
   }
 };
 

@@ -131,7 +131,7 @@ export const neverBackToWhatWasBefore: Check = function* (timeline) {
         timeline.mayGuardRefuse(process, before, atMs, ({ process: other }) =>
           timeline.servingsOf(other).some(({ list, fromMs }) => list === after && fromMs <= atMs),
         );
-      if ((process.hadSnapshot && isRestored) || isOver || isRefused) continue;
+      if ((process.snapshot && isRestored) || isOver || isRefused) continue;
       yield [atMs, process, `replaces ${nameOf(before)} by ${nameOf(after)}`];
     }
 };

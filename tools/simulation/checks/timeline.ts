@@ -159,17 +159,6 @@ export const createTimeline = (history: History, endedAtMs: number) => {
       (trouble) =>
         trouble.what === UPGRADED && trouble.fromMs >= fromMs && trouble.fromMs <= untilMs,
     );
-  /** Whether the file of a process has held no usable token from its start until a moment. */
-  const lacksToken = ({ index, startedAtMs }: Process, atMs: number): boolean => {
-    const held = history.holdings.filter(
-      (each) => each.name === 'PROVIDER_ACCESS_TOKEN' && each.index === index,
-    );
-    const since = held.findLastIndex(({ fromMs }) => fromMs <= startedAtMs + SECOND);
-    return (
-      since !== -1 &&
-      held.slice(since).every(({ fromMs, secret }) => fromMs > atMs || secret === undefined)
-    );
-  };
   /** Whether a process could share lists for the whole interval. */
   const isConnected = (process: Process, fromMs: number, untilMs: number): boolean =>
     history.hasRedis &&
@@ -450,7 +439,6 @@ export const createTimeline = (history: History, endedAtMs: number) => {
     isUnanswered,
     wasSpoilt,
     wasUpgraded,
-    lacksToken,
     isConnected,
     isHealthy,
     leaveAloneUntilMs,
