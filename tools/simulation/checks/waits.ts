@@ -193,7 +193,13 @@ const haveManyFailed = (timeline: Timeline, calls: readonly Call[], index: numbe
       process.startedAtMs > fromMs - MINUTE &&
       process.restoredFrom === 'CACHE_SNAPSHOT_FILE',
   );
+  // Redis has a failure for some seconds after the next attempt is due: nobody may have made it.
+  const isForgotten = many.some(
+    ({ askedAtMs }, at) =>
+      askedAtMs - (many[at - 1]?.endedAtMs ?? Infinity) > longestMs + 5 * SECOND,
+  );
   return (
+    !isForgotten &&
     many.every(({ failure, isForced }) => failure && !isForced) &&
     (timeline.hasRedis ? !hasOwnList : timeline.ranThrough(last.process, fromMs, last.endedAtMs)) &&
     isCalm(timeline, last, fromMs - CALM_MS, last.endedAtMs)
