@@ -526,6 +526,16 @@ describeWithRedis('with a real Redis', () => {
     expect(Math.round((await plannedInMs(two)) / 1_000)).toBe(10);
   });
 
+  test('after a failure just before a Retry-After is over, the others back off too', async () => {
+    const [one, two] = await startTwoInVain();
+    await pass(59, one, two);
+    await provider.behave('unavailable');
+    clock.advance(900);
+    expect(await one.service.list.refresh()).toMatchObject({ kind: 'unavailable' });
+    await eventually(() => two.service.list.status().failing?.attempts === 2);
+    expect(await plannedInMs(two)).toBeGreaterThan(800);
+  });
+
   test('a Retry-After of two minutes during a longer one holds for a minute for all without a list', async () => {
     const [one, two] = await startTwoToldAgain('120');
     for (const rig of [one, two, await startWithoutWaiting()])

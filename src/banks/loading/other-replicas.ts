@@ -14,6 +14,9 @@ import { LONGEST_RETRY_MS, longestWaitMs } from './schedule.ts';
  */
 const LONGEST_LOAD_MS = 60_000;
 
+/** A lease is held for a little less than a wait: its owner leaves the attempt to another replica. */
+const SLACK_MS = 1_000;
+
 export const createOtherReplicas = (
   options: RenewalOptions,
   nextLoad: NextLoad,
@@ -32,12 +35,13 @@ export const createOtherReplicas = (
   const adopt = (failure: SharedFailure, { heldUntilMs }: Lease, spreadMs: number): void => {
     const error = causeOf(failure);
     failures.addShared(error, failure.attempts, failure.failingSinceMs);
-    // A replica with a list may hold the lease for longer, for a Retry-After, which one without a
+    // A replica with a list may hold the lease until the end of a Retry-After, which one without a
     // list obeys for a minute only. Once that is over, nothing in the lease tells when the last
     // failure came, and the wait of a minute begins anew.
     const { untilMs = 0, untilWithoutListMs = 0 } = failure.retryAfter ?? {};
     const nowMs = clock.monotonicMs();
-    const isHeldForLonger = untilMs > untilWithoutListMs && untilWithoutListMs > nowMs;
+    const isHeldForLonger =
+      untilWithoutListMs > nowMs && heldUntilMs > Math.max(untilWithoutListMs, untilMs - SLACK_MS);
     const minuteMs = isHeldForLonger ? untilWithoutListMs - nowMs : LONGEST_RETRY_MS;
     const latestMs = nowMs + Math.max(cache.expiresInMs(), minuteMs);
     nextLoad.planAt(monotonic(Math.min(heldUntilMs, latestMs) + spreadMs));
