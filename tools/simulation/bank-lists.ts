@@ -71,8 +71,11 @@ export const OTHER_SETTINGS: Readonly<Record<number, Readonly<Record<string, str
 };
 export type Fields = (typeof FIELDS)[number];
 
-/** Values that say little, and are published as they are: of each eight entries, these have one. */
-const SITES: Readonly<Record<number, unknown>> = { 1: false, 2: 0, 3: '', 4: [null, 0] };
+/**
+ * Values that say little, and are published as they are. Of sixteen entries, one has each: never so
+ * many that a list without them has drifted.
+ */
+const SITES: Readonly<Record<number, unknown>> = { 1: false, 3: '', 4: [null], 9: 0 };
 
 /**
  * @param serial tells an answer from every other one, where lists are to differ; see {@link
@@ -92,7 +95,7 @@ export const toEntries = (shape: Shape, serial: number) => {
       ids: { ispb: hasOwnName ? 'another' : ispb, of: ['bank'] },
       ...(hasOwnName && { 'ids.ispb': ispb }),
       ...(index < shape.size - shape.nameless && { name }),
-      ...(index % 8 in SITES && { site: SITES[index % 8] }),
+      ...(index % 16 in SITES && { site: SITES[index % 16] }),
     };
   });
   return shape.isReversed ? entries.toReversed() : entries;

@@ -254,10 +254,18 @@ export const aFailureIsFollowedInTime: Check = function* (timeline) {
         );
       if (isUnderWay || !isCalm(timeline, call, call.askedAtMs - CALM_MS, untilMs)) continue;
       const waitMs = untilMs - fromMs;
+      // One that has just claimed the lease is waited for.
+      const isClaimed = timeline.processes.some(
+        ({ fields, endedAtMs }) =>
+          fields === process.fields &&
+          endedAtMs <= latestMs &&
+          endedAtMs > latestMs - slackMs - SECOND,
+      );
       if (next && !next.isForced && next.askedAtMs < fromMs + leastMs - earlyMs)
         yield [untilMs, next.process, `calls ${waitMs} ms after the failure of ${placeOf(call)}`];
       if (
         untilMs === latestMs &&
+        !isClaimed &&
         latestMs < timeline.endedAtMs &&
         timeline.ranThrough(process, fromMs, latestMs)
       )
