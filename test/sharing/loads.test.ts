@@ -673,6 +673,7 @@ describeWithRedis('with a real Redis', () => {
     const sinceMs = clock.wallMs();
     await redis.command(`COPY ${names}:lease earlier`);
     await advanceOnceIdle(500, one);
+    // It knows its last two failures again.
     await list.refresh();
     await list.refresh();
     expect(list.status().failing).toEqual({ sinceMs, attempts: 3 });

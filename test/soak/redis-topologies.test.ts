@@ -125,6 +125,7 @@ describeWithRedis('two replicas', () => {
     expect(emulator.listCalls()).toBe(1);
     const withHead = ports.filter((each) => ask(each, 'keys', 'banks-bff:2:*').includes(':head'));
     // Both are in one slot.
+    expect(withHead).toHaveLength(1);
     expect(withHead).toEqual(holders());
     await emulator.behave('shrunk');
     expect(await refresh(one, '?accept=shrunk')).toBe(200);
