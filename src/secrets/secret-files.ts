@@ -43,7 +43,7 @@ export interface SecretFilesOptions extends WatchedFilesOptions {
   readonly problemOf: SecretCheck;
   /** Is given each secret before it is used, so that it is redacted from all output. */
   readonly addSecret: (variable: string, secret: string) => void;
-  /** Reads a file; the real ones unless given. */
+  /** {@link readTextFile} unless given. */
   readonly readFile?: typeof readTextFile | undefined;
 }
 

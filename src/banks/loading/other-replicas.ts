@@ -14,7 +14,10 @@ import { LONGEST_RETRY_MS, longestWaitMs } from './schedule.ts';
  */
 const LONGEST_LOAD_MS = 60_000;
 
-/** A lease is held for a little less than a wait: its owner leaves the attempt to another replica. */
+/**
+ * A lease is held from when a load failed, and the `Retry-After` in it counts from when it was
+ * written: what Redis takes for an answer lies between them.
+ */
 const SLACK_MS = 1_000;
 
 export const createOtherReplicas = (
