@@ -6,7 +6,7 @@ import { PARTS, REDIS_FAULTS, type RedisFault } from './redis.ts';
 import { FLAWS, SECRET_NAMES, type Flaw } from './secret-files.ts';
 
 // What can happen to a fleet: how often, and with what. `isForAll`: to all replicas, or to that of
-// the event. `needs`: the stores without which it means nothing.
+// the event. `needs`: the stores, or the secrets in files, without which it means nothing.
 
 /** Durations from some milliseconds on: as many in each power of ten. */
 const lasting = (longestMs: number): fc.Arbitrary<number> =>

@@ -158,6 +158,17 @@ export interface Trouble {
   untilMs: number;
 }
 
+/** Whether something is wrong for the replica, or for any where `who` is all, in the interval. */
+export const isTroubling = (
+  trouble: Trouble,
+  who: Trouble['who'],
+  fromMs: number,
+  untilMs: number,
+): boolean =>
+  (who === 'all' || trouble.who === 'all' || trouble.who === who) &&
+  trouble.fromMs <= untilMs &&
+  trouble.untilMs >= fromMs;
+
 /** A list that the previous release had saved when the fleet was upgraded. */
 export interface Inherited {
   readonly atMs: number;

@@ -211,8 +211,9 @@ export const createProviderWorld = (world: World, history: History, isInside: bo
         const hasAllFields = life.process.fields === ALL_FIELDS;
         // What is unusable depends on the fields, and what is added would be published.
         const isPlain = hasAllFields && !behaviour.kind;
+        const content: Behaviour = isPlain ? BEHAVIOURS.healthy : behaviour;
         const form = hasAllFields ? 0 : call.number;
-        const list = toBody((!isPlain && behaviour.entries?.(entries)) || entries, form);
+        const list = toBody(content.entries?.(entries) ?? entries, form);
         const whole = isInside ? inside(list) : list;
         const bytes = Buffer.from(behaviour.body ?? whole);
         const { ms: slowMs } = slownessOf(life);
@@ -232,7 +233,7 @@ export const createProviderWorld = (world: World, history: History, isInside: bo
             if (!kind && !signal.aborted) {
               record(call, sent, entries);
               call.hasNextPage = name === 'next-page';
-              call.rejected = (!isPlain && behaviour.rejected?.(sent.size)) || {};
+              call.rejected = content.rejected?.(sent.size) ?? {};
             }
             stream.push(bytes.subarray(bytes.length >> 1));
             stream.push(null);

@@ -66,6 +66,7 @@ export const run = async (
   const machines = Array.from({ length: setup.replicas }, (_, index) => newMachine(setup, index));
   const director = createDirector({ setup, world, history, provider, redis, machines });
   const { lives, isAwake, record, until, later } = director;
+  // What the files hold from the beginning is recorded too.
   for (const machine of machines)
     for (const name of machine.secretFiles.keys()) changeSecretFile(director, machine, name, {});
   const happens = createEvents(director);

@@ -33,6 +33,9 @@ export const createSequences = (director: Director, events: Events): Sequences =
   };
   const nextTo = (machine: Machine): Machine =>
     machines[(machine.index + 1) % machines.length] ?? machine;
+  /** Where `machine` comes in a round that begins with `first`; 0: it is that one. */
+  const turnFrom = (first: Machine, machine: Machine): number =>
+    (machine.index - first.index + machines.length) % machines.length;
   const cutOff = (machine: Machine, forMs: number): void =>
     void events.redis({ fault: 'refuses connections', forMs, isForAll: false }, machine);
   const changeList = (change: ListChange, machine: Machine): void =>
@@ -246,8 +249,7 @@ export const createSequences = (director: Director, events: Events): Sequences =
         );
       else emptyRedis(last);
       for (const machine of machines) {
-        const turn = (machine.index - last.index - 1 + machines.length) % machines.length;
-        const downMs = (turn + 1) * apartMs;
+        const downMs = (turnFrom(nextTo(last), machine) + 1) * apartMs;
         const isLast = machine === last;
         events.kill({ downMs, clockMs: isLast ? clockMs : null }, machine);
         if (!isLast) loseDisk(machine);
@@ -307,7 +309,7 @@ export const createSequences = (director: Director, events: Events): Sequences =
       if (downMs > 0) later(savedMs, 'an outage', () => beginOutage(machine, downMs));
       later(savedMs + waitMs, 'an upgrade', () => {
         for (const each of machines) {
-          const turn = (each.index - machine.index + machines.length) % machines.length;
+          const turn = turnFrom(machine, each);
           restart(each, SECOND + turn * apartMs);
           becomePrevious(each, disksKept === 'all' || (disksKept === 'one' && turn === 1));
         }

@@ -7,6 +7,7 @@ import {
   lifeMs,
   nameOf,
   placeOf,
+  reportsOfStore,
   STORE,
   type Check,
   type Timeline,
@@ -111,12 +112,9 @@ export const damageIsMended: Check = function* (timeline) {
     // The moment of the damage itself is not counted.
     const isSteady = (process: Process): boolean => isConnected(process, fromMs + 1, atMs);
     for (const process of processes.filter(isSteady)) {
-      const last = timeline
-        .reportsOf(process)
-        .findLast(
-          ({ event, atMs: toldAtMs }) =>
-            'store' in event && event.store === 'CACHE_REDIS_URL' && toldAtMs <= atMs,
-        );
+      const last = reportsOfStore(timeline, process, 'CACHE_REDIS_URL').findLast(
+        (report) => report.atMs <= atMs,
+      );
       const isDamaged =
         last?.event.type === 'store-failed' && last.event.reason.endsWith('ignored');
       const hasList = [process, ...othersOf(process)].some(

@@ -1,6 +1,6 @@
 import { ALL_FIELDS, hasNote, mustBeRefused, type BankList } from '../bank-lists.ts';
 import { MINUTE, SECOND } from '../durations.ts';
-import type { Call, Process, Reading, Report } from '../history.ts';
+import { isTroubling, type Call, type Process, type Reading, type Report } from '../history.ts';
 import { oncePerPair } from '../per-pair.ts';
 import {
   endOf,
@@ -12,6 +12,7 @@ import {
   lastUntil,
   lifeMs,
   nameOf,
+  reportsOfStore,
   SETTLED_MS,
   STORE,
   windowMs,
@@ -394,13 +395,13 @@ export const isSharedIsTrue: Check = function* (timeline) {
     if (isShared && !isWritten) yield [atMs, process, `tells that it shares ${nameOf(list)}`];
     const sinceMs = Math.max(process.readyAtMs, lastAskedMs(list, atMs)) - SETTLED_MS;
     // A damaged list is replaced within a minute, also by whoever has replaced many.
-    const isLost = timeline.troubles.some(
-      ({ kind, what, untilMs, fromMs }) =>
-        STORE.some((store) => store === kind) &&
-        untilMs >=
-          (what === 'spoilt' ? atMs - MINUTE - SETTLED_MS : Math.min(sinceMs, atMs - MINUTE)) &&
-        fromMs <= atMs,
-    );
+    const isLost = timeline.troubles.some((trouble) => {
+      const isDamage = trouble.what === 'spoilt';
+      const fromMs = isDamage ? atMs - MINUTE - SETTLED_MS : Math.min(sinceMs, atMs - MINUTE);
+      return (
+        STORE.some((kind) => kind === trouble.kind) && isTroubling(trouble, 'all', fromMs, atMs)
+      );
+    });
     const isSettled =
       isReady &&
       timeline.listAt(process, atMs - SETTLED_MS) === list &&
@@ -755,12 +756,9 @@ export const aFailingStoreIsReported: Check = function* (timeline) {
         !timeline.ranThrough(process, fromMs, atMs)
       )
         continue;
-      const last = timeline
-        .reportsOf(process)
-        .findLast(
-          ({ event, atMs: toldAtMs }) =>
-            'store' in event && event.store === 'CACHE_REDIS_URL' && toldAtMs <= atMs,
-        );
+      const last = reportsOfStore(timeline, process, 'CACHE_REDIS_URL').findLast(
+        (report) => report.atMs <= atMs,
+      );
       if (timeline.hasRedis && last?.event.type !== 'store-failed')
         yield [atMs, process, `does not say that Redis ${what}`];
     }
@@ -772,8 +770,7 @@ export const aStoreRecoversOnceFromAFailure: Check = function* (timeline) {
   for (const process of timeline.processes)
     for (const store of STORE_NAMES) {
       let isFailing = false;
-      for (const { event, atMs } of timeline.reportsOf(process)) {
-        if (!('store' in event) || event.store !== store) continue;
+      for (const { event, atMs } of reportsOfStore(timeline, process, store)) {
         if (event.type === 'store-failed') isFailing = true;
         if (event.type !== 'store-recovered') continue;
         if (!isFailing) yield [atMs, process, `says that ${store} works again, which had worked`];
@@ -791,9 +788,8 @@ export const storesWork: Check = function* (timeline) {
       const sinceMs = atMs <= process.readyAtMs ? 0 : atMs - SETTLED_MS;
       // A list that was spoilt is found when somebody reads it, however late, but only once.
       const mayBeSpoilt = timeline.troubled(['silent redis'], 'all', 0, atMs);
-      const before = reports.filter(
-        (report) =>
-          report.atMs < atMs && 'store' in report.event && report.event.store === event.store,
+      const before = reportsOfStore(timeline, process, event.store).filter(
+        (report) => report.atMs < atMs,
       );
       const [found, mended] = before.slice(-2);
       const isFoundAgain =
@@ -807,12 +803,8 @@ export const storesWork: Check = function* (timeline) {
     }
     for (const store of STORE_NAMES) {
       const untilMs = Math.min(process.endedAtMs, timeline.endedAtMs) - 1;
-      const last = reports.findLast(
-        ({ event, atMs }) =>
-          atMs <= untilMs &&
-          'store' in event &&
-          event.store === store &&
-          event.type !== 'store-empty',
+      const last = reportsOfStore(timeline, process, store).findLast(
+        ({ event, atMs }) => atMs <= untilMs && event.type !== 'store-empty',
       );
       const kinds = store === 'CACHE_REDIS_URL' ? STORE : (['disk'] as const);
       // A few unreadable lists are replaced in a minute.

@@ -1,5 +1,6 @@
 import { SECOND } from '../durations.ts';
-import type { History, Process, Trouble } from '../history.ts';
+import { isTroubling, type History, type Holding, type Process, type Trouble } from '../history.ts';
+import type { SecretName } from '../secret-files.ts';
 
 // What it means where a file with a secret is not usable, or what it holds is not what the other
 // side accepts: docs/operations.md, "Secret files". It is a trouble with whatever needs the secret.
@@ -15,14 +16,19 @@ export const consequencesOf = (history: History): Trouble[] => [
   }),
 ];
 
+/** What one file of a machine held, the earliest first. */
+export const heldIn = (
+  holdings: readonly Holding[],
+  index: number,
+  name: SecretName,
+): readonly Holding[] => holdings.filter((each) => each.index === index && each.name === name);
+
 /**
  * A process that starts without a token calls nobody: for the fleet it is like one that sleeps. One
  * that has had a token keeps it.
  */
 const withoutToken = ({ holdings }: History, { index, startedAtMs }: Process): Trouble[] => {
-  const held = holdings.filter(
-    (each) => each.name === 'PROVIDER_ACCESS_TOKEN' && each.index === index,
-  );
+  const held = heldIn(holdings, index, 'PROVIDER_ACCESS_TOKEN');
   const first = held.findLastIndex(({ fromMs }) => fromMs <= startedAtMs + SECOND);
   const usable = held.slice(Math.max(0, first)).find(({ secret }) => secret !== undefined);
   if (first === -1 || usable === held[first]) return [];
@@ -35,11 +41,7 @@ const withoutAddress = (
   { who, fromMs, untilMs }: Trouble,
 ): Trouble[] => {
   const lost = troubles.filter(
-    (other) =>
-      other.kind === 'redis' &&
-      (who === 'all' || other.who === 'all' || other.who === who) &&
-      other.fromMs <= untilMs &&
-      other.untilMs >= fromMs,
+    (other) => other.kind === 'redis' && isTroubling(other, who, fromMs, untilMs),
   );
   const starts = processes.filter(
     ({ index, startedAtMs, readyAtMs }) =>

@@ -1,6 +1,7 @@
 import { SECOND } from '../durations.ts';
 import type { Holding, Process } from '../history.ts';
 import { isSignedWith, SECRET_NAMES, type SecretName } from '../secret-files.ts';
+import { heldIn } from './secret-troubles.ts';
 import { STORE, type Check, type Timeline } from './timeline.ts';
 
 // How secrets in files are used: docs/operations.md, "Secret files" and "Rotating a secret".
@@ -18,7 +19,7 @@ const heldBy = (
   fromMs: number,
   untilMs: number,
 ): Holding['secret'][] => {
-  const all = holdings.filter((each) => each.index === index && each.name === name);
+  const all = heldIn(holdings, index, name);
   return all
     .filter((each, at) => each.fromMs <= untilMs && (all[at + 1]?.fromMs ?? Infinity) >= fromMs)
     .map(({ secret }) => secret);

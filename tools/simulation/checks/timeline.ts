@@ -2,6 +2,7 @@ import { OVERRIDABLE, type Overridable } from '../../../src/banks/guard/guard.ts
 import { FIELDS, mayBeRefused, mustBeRefused, type BankList } from '../bank-lists.ts';
 import { HOUR, MINUTE, SECOND } from '../durations.ts';
 import {
+  isTroubling,
   UPGRADED,
   type Call,
   type History,
@@ -13,6 +14,7 @@ import {
   type Write,
 } from '../history.ts';
 import { moment } from '../plan.ts';
+import type { StoreName } from '../../../src/sharing/store-report.ts';
 import { consequencesOf } from './secret-troubles.ts';
 
 // What the checks ask of a history.
@@ -119,11 +121,7 @@ export const createTimeline = (history: History, endedAtMs: number) => {
     untilMs: number,
   ) =>
     troubles.some(
-      (trouble) =>
-        kinds.includes(trouble.kind) &&
-        (who === 'all' || trouble.who === 'all' || trouble.who === who) &&
-        trouble.fromMs <= untilMs &&
-        trouble.untilMs >= fromMs,
+      (trouble) => kinds.includes(trouble.kind) && isTroubling(trouble, who, fromMs, untilMs),
     );
   /** Whether a process ran, awake, for the whole interval. */
   const ranThrough = (process: Process, fromMs: number, untilMs: number): boolean =>
@@ -461,6 +459,13 @@ export const endOf = ({ refreshes }: Timeline, { endedAtMs, askedAtMs, process }
     .filter((atMs) => atMs > askedAtMs);
   return Math.min(endedAtMs, askedAtMs + process.timeoutMs, ...answeredAtMs);
 };
+
+/** What a process has told of a store, oldest first. */
+export const reportsOfStore = (
+  { reportsOf }: Timeline,
+  process: Process,
+  store: StoreName,
+): Report[] => reportsOf(process).filter(({ event }) => 'store' in event && event.store === store);
 
 /** Whether a load that was answered with 401 goes on with a token that has just come. */
 export const isTriedAgain = ({ callsOf }: Timeline, refused: Call): boolean =>
