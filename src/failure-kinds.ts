@@ -147,7 +147,7 @@ export const FAILURE_KINDS = table({
     summary:
       'The provider’s response is larger than PROVIDER_MAX_BODY allows after decompression, or has more than 50,000 entries, or one above 64 KiB.',
     actions: [
-      'See under “Details” which it is, and ask the provider whether that is correct. If it is, raise PROVIDER_MAX_BODY (up to 256mb); the other limits are fixed.',
+      'See under “Details” which it is, and ask the provider whether that is correct. If it is, raise PROVIDER_MAX_BODY (up to 16mb); the other limits are fixed.',
     ],
     step: 'content',
   },

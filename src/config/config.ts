@@ -8,6 +8,7 @@ import {
   type EnvironmentVariables,
   type VariableReader,
 } from './reader.ts';
+import { headerValuesIn } from './request-values.ts';
 import { InvalidValue, passwordsIn } from './values.ts';
 import { nameProblem, VARIABLES, type VariableName } from './variables.ts';
 
@@ -187,13 +188,18 @@ const readBanks = (reader: VariableReader, isProduction: boolean) => {
  * The secrets that `config` holds, each with its variable. Those in files become known when they
  * are read.
  */
-export const secretsOf = ({ provider: { token, proxies }, management, cache }: Config) => {
+export const secretsOf = ({ provider, management, cache }: Config) => {
+  const { token, proxies } = provider;
   const secrets: Partial<Record<VariableName, readonly string[]>> = {
     PROVIDER_ACCESS_TOKEN: token.kind === 'given' ? textsOf(token.token) : [],
     PROVIDER_CLIENT_SECRET: token.kind === 'client-credentials' ? textsOf(token.clientSecret) : [],
     // As a whole: its values may be ordinary words.
     PROVIDER_TOKEN_URL:
       token.kind === 'client-credentials' ? textsOf(token.endpoint.query).map(withoutMark) : [],
+    PROVIDER_TOKEN_PARAMS:
+      token.kind === 'client-credentials' ? textsOf(token.params).flatMap(keysIn) : [],
+    PROVIDER_QUERY: textsOf(provider.query).flatMap(keysIn),
+    PROVIDER_HEADERS: textsOf(provider.headers).flatMap(headerValuesIn),
     MANAGEMENT_TOKEN: textsOf(management.token),
     HTTPS_PROXY: textsOf(proxies.https?.credentials).flatMap(withPassword),
     HTTP_PROXY: textsOf(proxies.http?.credentials).flatMap(withPassword),
@@ -208,6 +214,17 @@ export const secretsOf = ({ provider: { token, proxies }, management, cache }: C
 
 const textsOf = (source: SecretSource | undefined): readonly string[] =>
   source && 'reveal' in source ? [source.reveal()] : [];
+
+/**
+ * A query as a whole, and those of its values that may be keys: shorter ones may be ordinary words,
+ * as in `type=institution`, which a list may contain.
+ */
+const keysIn = (query: string): readonly string[] => [
+  query,
+  ...[...new URLSearchParams(query).values()].filter(({ length }) => length >= SHORTEST_KEY),
+];
+
+const SHORTEST_KEY = 16;
 
 /** The query of an address without its question mark. */
 const withoutMark = (query: string): string => query.slice(1);

@@ -1,4 +1,5 @@
 import type { SecretSource } from '../secrets/secret-files.ts';
+import type { Secret } from '../secrets/secret.ts';
 import type { TlsFiles } from '../secrets/tls-files.ts';
 import type { VariableReader } from './reader.ts';
 import type { TOKEN_AUTHS, TOKEN_FORMATS, TokenEndpoint } from './values.ts';
@@ -26,6 +27,10 @@ export interface ClientCredentials {
    * body.
    */
   readonly auth: (typeof TOKEN_AUTHS)[number];
+  /** Further members of the request, form-encoded. */
+  readonly params: Secret | undefined;
+  /** Where the token is in the grant: names of members, with dots between them. */
+  readonly field: string;
 }
 
 /** Undefined where what is missing has been reported. */
@@ -43,6 +48,10 @@ export const readProvider = (reader: VariableReader) => {
   return {
     environment,
     baseUrl,
+    /** The query of the request for the list, without its question mark. */
+    query: reader.optional('PROVIDER_QUERY'),
+    /** Further header lines of that request. */
+    headers: reader.secret('PROVIDER_HEADERS'),
     token,
     tls,
     /** The way out to the provider and the token endpoint. */
@@ -78,6 +87,7 @@ const CLIENT_CREDENTIALS = [
   'PROVIDER_CLIENT_SECRET',
   'PROVIDER_CLIENT_SECRET_FILE',
   'PROVIDER_TOKEN_SCOPE',
+  'PROVIDER_TOKEN_PARAMS',
 ] as const;
 
 const readTokenSource = (reader: VariableReader): TokenSource | undefined => {
@@ -127,5 +137,17 @@ const readClientCredentials = (reader: VariableReader): TokenSource | undefined 
       'PROVIDER_CLIENT_ID',
       'has a colon, which basic_plain cannot send (RFC 7617); set PROVIDER_TOKEN_AUTH to basic or post',
     );
-  return { kind: 'client-credentials', endpoint, clientId, clientSecret, scope, format, auth };
+  const params = reader.optional('PROVIDER_TOKEN_PARAMS');
+  const field = reader.defaulted('PROVIDER_TOKEN_FIELD');
+  return {
+    kind: 'client-credentials',
+    endpoint,
+    clientId,
+    clientSecret,
+    scope,
+    format,
+    auth,
+    params,
+    field,
+  };
 };

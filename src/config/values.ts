@@ -249,7 +249,7 @@ export const toSingleLine = (text: string): string => {
 };
 
 /** The longest path that Linux takes. */
-const MAX_TEXT_BYTES = 4_096;
+export const MAX_TEXT_BYTES = 4_096;
 
 /** A number with a unit; NaN for anything else. */
 const toAmount = (text: string, units: Readonly<Record<string, number>>): number => {
@@ -271,14 +271,14 @@ export const toDurationMs = (text: string): number => {
 };
 
 const BYTES_PER_UNIT = { b: 1, kb: 1024, mb: 1024 * 1024 };
+const MAX_BODY_MB = 16;
 
 export const toBytes = (text: string): number => {
   const bytes = toAmount(text.toLowerCase(), BYTES_PER_UNIT);
-  // The body is in memory several times while it is checked: at 256 MB that becomes an outage of
-  // its own.
-  if (!(bytes >= 1 && bytes <= 256 * BYTES_PER_UNIT.mb))
+  // The list is parsed in one go, and is in memory several times while it is checked.
+  if (!(bytes >= 1 && bytes <= MAX_BODY_MB * BYTES_PER_UNIT.mb))
     throw new InvalidValue(
-      'is not a size; use a number with a unit up to 256mb, such as 512kb or 5mb',
+      `is not a size; use a number with a unit up to ${MAX_BODY_MB}mb, such as 512kb or 5mb`,
     );
   return bytes;
 };
@@ -324,15 +324,20 @@ export const toFields = (text: string) => {
   return fields;
 };
 
-/** Where the list is in the provider's response: names of members, with dots between them. */
-export const toListPath = (text: string): string => {
-  const names = text.split('.', MAX_PATH_DEPTH + 1);
-  if (names.length > MAX_PATH_DEPTH || !names.every(isFieldName))
-    throw new InvalidValue(
-      `is not the path of a list; use up to ${MAX_PATH_DEPTH} names with dots between them, such as data or data.banks`,
-    );
-  return text;
-};
+/** Where something is in a response: names of members, with dots between them. */
+const toPath =
+  (what: string, example: string) =>
+  (text: string): string => {
+    const names = text.split('.', MAX_PATH_DEPTH + 1);
+    if (names.length > MAX_PATH_DEPTH || !names.every(isFieldName))
+      throw new InvalidValue(
+        `is not the path of ${what}; use up to ${MAX_PATH_DEPTH} names with dots between them, such as ${example}`,
+      );
+    return text;
+  };
+
+export const toListPath = toPath('a list', 'data or data.banks');
+export const toTokenPath = toPath('a token', 'accessToken or data.token');
 
 const isFieldName = (text: string): boolean =>
   /^[^\s\p{C}"\\?:]+$/u.test(text) && text !== '__proto__';

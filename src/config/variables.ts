@@ -5,6 +5,7 @@ import {
   PROVIDER_TOKEN_RULE,
   SIGNING_KEY_RULE,
 } from '../secrets/secret.ts';
+import * as requestValues from './request-values.ts';
 import * as values from './values.ts';
 
 // Every environment variable of the service, one row each. The table in docs/configuration.md and
@@ -50,6 +51,11 @@ const TABLE = {
   PROVIDER_TOKEN_SCOPE: { parse: values.toSingleLine },
   PROVIDER_TOKEN_FORMAT: { default: 'form', parse: values.toOneOf(values.TOKEN_FORMATS) },
   PROVIDER_TOKEN_AUTH: { default: 'basic', parse: values.toOneOf(values.TOKEN_AUTHS) },
+  PROVIDER_TOKEN_PARAMS: { parse: requestValues.toTokenParams, isSecret: true },
+  PROVIDER_TOKEN_FIELD: { default: 'access_token', parse: values.toTokenPath },
+  PROVIDER_QUERY: { parse: requestValues.toQuery, isSecret: true },
+  PROVIDER_HEADERS: { parse: requestValues.toHeaderLines, isSecret: true },
+  PROVIDER_HEADERS_FILE: { parse: values.toSingleLine, file: 'secret' },
   PROVIDER_TLS_CA_FILE: { parse: values.toSingleLine, file: 'pem' },
   PROVIDER_TLS_CERT_FILE: { parse: values.toSingleLine, file: 'pem' },
   PROVIDER_TLS_KEY_FILE: { parse: values.toSingleLine, file: 'pem' },
@@ -57,7 +63,7 @@ const TABLE = {
   HTTP_PROXY: { parse: values.toEgressProxy, isSecret: true, isAddress: true, hasLowerCase: true },
   NO_PROXY: { parse: values.toSingleLine, hasLowerCase: true },
   PROVIDER_TIMEOUT: { default: '5s', parse: values.toDurationMs },
-  PROVIDER_MAX_BODY: { default: '5mb', parse: values.toBytes },
+  PROVIDER_MAX_BODY: { default: '1mb', parse: values.toBytes },
   BANK_LIST: { parse: values.toListPath },
   BANK_FIELDS: { parse: values.toFields },
   BANK_REQUIRED_FIELDS: { parse: values.toFieldNames },

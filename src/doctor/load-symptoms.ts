@@ -179,7 +179,7 @@ export const LOAD_SYMPTOMS = {
       symptoms: ['too large'],
       likely:
         'the list is larger than PROVIDER_MAX_BODY allows after decompression, or it is not a list',
-      next: 'raise PROVIDER_MAX_BODY (up to 256mb) and run this again to see what it is',
+      next: 'raise PROVIDER_MAX_BODY (up to 16mb) and run this again to see what it is',
     },
     {
       symptoms: ['beyond a fixed limit'],

@@ -23,6 +23,7 @@ const SECRETS = {
   MANAGEMENT_TOKEN: { isToken: true, withdrawal: 'POST /refresh is refused until it is usable' },
   PROVIDER_ACCESS_TOKEN: { isToken: true },
   PROVIDER_CLIENT_SECRET: { isToken: false },
+  PROVIDER_HEADERS: { isToken: false },
   CACHE_REDIS_URL: { isToken: false },
   CACHE_SIGNING_KEY: {
     isToken: false,

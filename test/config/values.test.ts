@@ -1,4 +1,5 @@
 import { expect, test } from '@jest/globals';
+import * as requestValues from '../../src/config/request-values.ts';
 import * as values from '../../src/config/values.ts';
 import { createClientAddress } from '../../src/http/client-address.ts';
 import { MAX_LIST_ENTRIES } from '../../src/json.ts';
@@ -66,7 +67,7 @@ test.each<[kind: string, parse: Parse, read: Record<string, unknown>]>([
     { '10ms': 10, '9.5ms': 10, '0.01s': 10, '1.25s': 1_250 },
   ],
   ['a long duration', values.toDurationMs, { '12m': 720_000, '1h': 3_600_000, '366d': 366 * DAY }],
-  ['a size', values.toBytes, { '1b': 1, '512KB': 512 * 1024, '1.25kb': 1_280, '256mb': 256 * MIB }],
+  ['a size', values.toBytes, { '1b': 1, '512KB': 512 * 1024, '1.25kb': 1_280, '16mb': 16 * MIB }],
   ['a number of entries', values.toEntryCount, { '0': 0, [MAX_LIST_ENTRIES]: MAX_LIST_ENTRIES }],
   ['a share', values.toShare, { '0%': 0, '12.5%': 0.125, '0.25%': 0.0025, '100%': 1 }],
   ['fields', values.toFields, { a: [field('a')], 'a:x,b:x': [field('a', 'x'), field('b', 'x')] }],
@@ -99,6 +100,31 @@ test.each<[kind: string, parse: Parse, read: Record<string, unknown>]>([
       'http://a/token': ['http://a/token', undefined],
       'http://a/token?': ['http://a/token', undefined],
       'https://a/token?b=c&d=/?é': ['https://a/token', '?b=c&d=/?%C3%A9'],
+    },
+  ],
+  [
+    'a query',
+    (text) => requestValues.toQuery(text).reveal(),
+    asIs(each('pageSize=1000|a=b&c=%20/?d|key')),
+  ],
+  [
+    'members of the request for a token',
+    (text) => requestValues.toTokenParams(text).reveal(),
+    asIs(['audience=a%20b&resource=c']),
+  ],
+  ['the path of a token', values.toTokenPath, asIs(['accessToken', 'data.token'])],
+  [
+    'header lines',
+    (text) => requestValues.headersIn(requestValues.toHeaderLines(text).reveal()),
+    {
+      'X-Api-Key: a:b ;x-b:c': [
+        ['x-api-key', 'a:b'],
+        ['x-b', 'c'],
+      ],
+      'x-a: b c\r\n\nx-b: d\n': [
+        ['x-a', 'b c'],
+        ['x-b', 'd'],
+      ],
     },
   ],
   [
@@ -166,7 +192,22 @@ test.each<[kind: string, parse: Parse, texts: readonly string[]]>([
     each('9ms|9.4ms|0s|5|1.s|.5s|-5s|5 s|x5s|5sx|5s5|367d|366.1d|1e3s'),
   ],
   ['a unit', values.toDurationMs, each('s|5S|5w|1constructor|constructor')],
-  ['a size', values.toBytes, each('0b|0.4b|1|kb|1.kb|-1kb|1 kb|x1kb|1kbx|257mb|256.1mb|1gb')],
+  ['a size', values.toBytes, each('0b|0.4b|1|kb|1.kb|-1kb|1 kb|x1kb|1kbx|17mb|16.1mb|1gb')],
+  ['a query', requestValues.toQuery, each('?a=b|a=b#c|a b|é=1|a=b\n')],
+  [
+    'members of the request for a token',
+    requestValues.toTokenParams,
+    each('=a|grant_type=a|a=b&client_secret=c|?a=b'),
+  ],
+  ['the path of a token', values.toTokenPath, each('|.a|a..b|a b')],
+  [
+    'header lines',
+    requestValues.toHeaderLines,
+    [
+      ...each(';|a|a b: c|: c|a:|a: é|Authorization: b|accept: b|Host: b|content-length: 1'),
+      'a: b;A: c',
+    ],
+  ],
   [
     'a number of entries',
     values.toEntryCount,

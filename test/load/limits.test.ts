@@ -45,6 +45,7 @@ const start = async (env: EnvironmentVariables = {}): Promise<void> => {
     NODE_OPTIONS: `--max-old-space-size=${HEAP_MB}`,
     PROVIDER_SANDBOX_BASE_URL: provider.baseUrl,
     TRUST_PROXY: '1',
+    PROVIDER_MAX_BODY: '5mb',
     MANAGEMENT_TOKEN: OPERATOR.authorization.replace('Bearer ', ''),
     ...env,
   });

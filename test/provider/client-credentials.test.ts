@@ -70,6 +70,8 @@ const createToken = (): AccessToken => {
     scope: undefined,
     format: 'form',
     auth: 'basic',
+    params: undefined,
+    field: 'access_token',
   } as const;
   return createClientCredentials(source, {
     environment: 'sandbox',
