@@ -1,4 +1,4 @@
-import { encodedForms, escapeForJson } from './encoded-forms.ts';
+import { parseJson } from '../json.ts';
 
 // The last line of defence around everything that the process writes: it knows the secrets by value
 // and replaces them, however they got there. The first line of defence is not to pass secrets on;
@@ -9,106 +9,104 @@ import { encodedForms, escapeForJson } from './encoded-forms.ts';
 
 export type Redaction = ReturnType<typeof createRedaction>;
 
-const MAX_VALUES = 4;
-
-/** Far more than any line or report of this service has. */
-export const MAX_TEXT_CHARS = 262_144;
+/** An error may still quote a rotated secret; a year of hourly tokens must not slow every line. */
+const MAX_VALUES = 2;
 
 export const createRedaction = () => {
+  /** By variable, the newest last. */
   const secrets = new Map<string, readonly string[]>();
-  let echoes: readonly (readonly [origin: string, forms: readonly string[]])[] = [];
+  let echoes: readonly (readonly [variable: string, forms: readonly string[]])[] = [];
   let removeSecrets = (text: string): string => text;
 
   return {
-    /**
-     * Redacts `secret` from now on. `origin` is the name of its variable, of which the last {@link
-     * MAX_VALUES} values are kept: an error may still quote a rotated token, but a year of hourly
-     * tokens must not slow down every line. A secret that is not {@link isRedactable} is ignored.
-     */
-    addSecret: (origin: string, secret: string): void => {
-      const values = secrets.get(origin) ?? [];
+    /** Redacts `secret`, the newest value of `variable`, from now on. */
+    addSecret: (variable: string, secret: string): void => {
+      const values = secrets.get(variable) ?? [];
       if (values.at(-1) === secret || !isRedactable(secret)) return;
-      secrets.set(
-        origin,
-        [...values.filter((value) => value !== secret), secret].slice(-MAX_VALUES),
-      );
-      removeSecrets = createRemover([...secrets.values()].flat().flatMap(encodedForms));
-      echoes = [...secrets].map(
-        ([variable, each]) => [variable, each.flatMap(echoFormsOf)] as const,
-      );
+      const others = values.filter((value) => value !== secret);
+      secrets.set(variable, [...others, secret].slice(-MAX_VALUES));
+      removeSecrets = createRemover([...secrets.values()].flat().flatMap(formsOf));
+      echoes = [...secrets].map(([each, texts]) => [each, texts.flatMap(echoFormsOf)] as const);
     },
-    /**
-     * Replaces each secret in `text` by `[redacted]`, in any of its {@link encodedForms}. Never
-     * throws. A text longer than {@link MAX_TEXT_CHARS} is cut there.
-     */
-    redact: (text: string): string =>
-      removeSecrets(
-        text.length > MAX_TEXT_CHARS ? `${text.slice(0, MAX_TEXT_CHARS)}… (cut off)\n` : text,
-      ),
-    /**
-     * The origin of a secret that a name or a text in `json` contains, in any of its {@link
-     * encodedForms}, also where any of their characters are percent-encoded. Undefined if there is
-     * none, or only one of fewer than {@link SHORTEST_ECHO} characters.
-     */
-    findEcho: (json: string): string | undefined => {
-      const texts = [json, ...decodings(json)];
-      return echoes.find(([, forms]) =>
-        forms.some((form) => texts.some((text) => text.includes(form))),
-      )?.[0];
-    },
+    /** Replaces each secret in `text` by `[redacted]`, in any of its {@link formsOf}. */
+    redact: (text: string): string => removeSecrets(text),
+    /** The variable of a secret that the JSON text `json` contains, in any of its forms. */
+    findEcho: (json: string): string | undefined =>
+      echoes.find(([, forms]) => forms.some((form) => json.includes(form)))?.[0],
   };
 };
 
 /**
  * Whether `secret` is redacted: if it has at least eight characters, or at least four of different
  * kinds, such as `Zx9!`. A word such as `wrong` or a number would be redacted from ordinary lines;
- * production refuses such secrets. Backslashes do not count, because encoders multiply them.
+ * production refuses such secrets.
  */
-export const isRedactable = (secret: string): boolean => {
-  const counted = secret.replaceAll('\\', '');
-  if (counted.length >= 8) return true;
-  return counted.length >= 4 && !/^(?:[A-Za-z]+|\d+|[^A-Za-z\d]+)$/.test(counted);
+export const isRedactable = (secret: string): boolean =>
+  secret.length >= 8 || (secret.length >= 4 && !/^(?:[A-Za-z]+|\d+|[^A-Za-z\d]+)$/.test(secret));
+
+/**
+ * How programs write `secret`: as it is, percent- or form-encoded, each of these also in Base64 or
+ * base64url, and all escaped for JSON once, or twice, as in a line of the log.
+ */
+export const formsOf = (secret: string): readonly string[] => {
+  // A lone surrogate cannot be encoded; a buffer replaces it.
+  const text = Buffer.from(secret).toString();
+  const encoded = [
+    text,
+    encodeURIComponent(text),
+    new URLSearchParams([['', text]]).toString().slice(1),
+  ];
+  const inLowerCase = encoded.map((form) => form.replaceAll(/%../g, (code) => code.toLowerCase()));
+  const base64 = encoded.flatMap(base64Cores);
+  const base64url = base64.map((form) => form.replaceAll('+', '-').replaceAll('/', '_'));
+  const plain = [secret, ...encoded, ...inLowerCase, ...base64, ...base64url];
+  const inJson = plain.map(escapeForJson);
+  return [...new Set([...plain, ...inJson, ...inJson.map(escapeForJson)])].filter(
+    ({ length }) => length >= SHORTEST_FORM,
+  );
+};
+
+/** Shorter forms, such as parts of Base64, occur in ordinary text. */
+const SHORTEST_FORM = 4;
+
+/** `text` as it is between the quotes of a JSON text. */
+const escapeForJson = (text: string): string => JSON.stringify(text).slice(1, -1);
+
+/**
+ * The part of `text` in Base64 that does not depend on the bytes around it, such as the client id
+ * in `id:secret`: one for each of the three positions of a byte in a Base64 group.
+ */
+const base64Cores = (text: string): string[] => {
+  const bytes = Buffer.from(text);
+  return [0, 1, 2].map((before) =>
+    Buffer.concat([Buffer.alloc(before), bytes])
+      .toString('base64')
+      .slice(Math.ceil((before * 8) / 6), Math.floor(((before + bytes.length) * 8) / 6)),
+  );
 };
 
 /** A shorter text may be in a list by chance, and would keep the list from being served. */
 const SHORTEST_ECHO = 8;
 
 /**
- * The end of a secret is as good a sign as all of it. To look for 8,000 characters that a token
+ * As they may be in a string of JSON, and only their ends: to look for 8,000 characters that a token
  * endpoint chose, in an entry that the provider made for it, takes a tenth of a second.
  */
-const ECHO_END_CHARS = 64;
-
-/**
- * As they may be in a string of JSON. A secret such as `"level":40` does not match the structure of
- * JSON.
- */
 const echoFormsOf = (secret: string): readonly string[] =>
-  secret.replaceAll('\\', '').length < SHORTEST_ECHO
+  secret.length < SHORTEST_ECHO
     ? []
-    : [
-        ...new Set(encodedForms(secret).map((form) => escapeForJson(form).slice(-ECHO_END_CHARS))),
-      ].filter(({ length }) => length >= SHORTEST_ECHO);
+    : formsOf(secret)
+        .map((form) => escapeForJson(form).slice(-ECHO_END_CHARS))
+        .filter(({ length }) => length >= SHORTEST_ECHO);
 
-/** `json` with its percent-encoded parts decoded once, and twice. */
-const decodings = (json: string): readonly string[] => {
-  const once = decodePercent(json);
-  return once === json ? [] : [once, decodePercent(once)];
-};
-
-const decodePercent = (json: string): string =>
-  json.replaceAll(/(?:%[\da-f]{2})+/gi, (codes) =>
-    escapeForJson(Buffer.from(codes.replaceAll('%', ''), 'hex').toString()),
-  );
+const ECHO_END_CHARS = 64;
 
 /**
  * Replaces the forms in a text, longer ones first. An ordinary line costs one search, for their
  * beginnings.
  */
 const createRemover = (forms: readonly string[]): ((text: string) => string) => {
-  const longestFirst = [...new Set(forms)]
-    .filter(({ length }) => length >= SHORTEST_FORM)
-    .toSorted((a, b) => b.length - a.length);
+  const longestFirst = [...new Set(forms)].toSorted((a, b) => b.length - a.length);
   const starts = new Set(longestFirst.map((form) => form.slice(0, START_CHARS)));
   const literals = [...starts].map((start) => start.replaceAll(/[\\^$.*+?()[\]{}|/]/g, '\\$&'));
   const anyStart = new RegExp(literals.join('|'));
@@ -120,82 +118,23 @@ const createRemover = (forms: readonly string[]): ((text: string) => string) => 
 
 /** Enough that few ordinary lines contain one, and that a long secret makes no large expression. */
 const START_CHARS = 8;
-/** Shorter forms, such as parts of Base64, occur in ordinary text. */
-const SHORTEST_FORM = 4;
-
-/**
- * Redacts each line before `destination` gets it, and replaces a line of more than {@link
- * MAX_TEXT_CHARS} by a note.
- */
-export const redacting = (
-  destination: LineWriter,
-  { redact }: Pick<Redaction, 'redact'>,
-): LineWriter => ({
-  write: (line) =>
-    destination.write(line.length > MAX_TEXT_CHARS ? lengthNote(line) : redactLine(line, redact)),
-});
-
-type Redact = Redaction['redact'];
-
-/**
- * The line with each name and value redacted separately: a secret that is also a fragment of JSON,
- * such as `"level":40`, must not make it invalid.
- */
-const redactLine = (line: string, redact: Redact): string => {
-  const redacted = redact(line);
-  if (redacted === line) return line;
-  try {
-    const members = Object.entries<unknown>(JSON.parse(line)).map(([name, value]) => [
-      OWN_NAMES.has(name) ? name : redact(name),
-      LOGGERS_NAMES.has(name) ? value : redactValue(value, redact),
-    ]);
-    return `${JSON.stringify(Object.fromEntries(members))}\n`;
-  } catch {
-    return redacted;
-  }
-};
-
-/** The members whose values come from the logger. */
-const LOGGERS_NAMES = new Set(['level', 'severity', 'time']);
-
-/**
- * Names by which programs that read the log find what they look for. A token endpoint may grant a
- * token that is one of them.
- */
-const OWN_NAMES = new Set([
-  ...LOGGERS_NAMES,
-  'requestId',
-  'traceId',
-  'method',
-  'path',
-  'statusCode',
-  'durationMs',
-  'bytes',
-  'ip',
-  'msg',
-  'kind',
-  'code',
-]);
-
-const redactValue = (value: unknown, redact: Redact): unknown => {
-  if (Array.isArray(value)) return value.map((item) => redactValue(item, redact));
-  if (typeof value === 'object' && value !== null)
-    return Object.fromEntries(
-      Object.entries(value).map(([name, member]) => [redact(name), redactValue(member, redact)]),
-    );
-  const text = String(value);
-  const redacted = redact(text);
-  return redacted === text ? value : redacted;
-};
 
 interface LineWriter {
   write(line: string): void;
 }
 
-/** The line cannot be cut, because it is a JSON object. */
-const lengthNote = (line: string): string => {
-  const start =
-    /^\{"level":\d+,"severity":"[A-Z]+","time":"[\d:.TZ-]+"/.exec(line)?.[0] ??
-    '{"level":40,"severity":"WARNING"';
-  return `${start},"msg":"log: a line of ${line.length} characters was left out"}\n`;
-};
+/** Redacts each line, which is JSON, before `destination` gets it. */
+export const redacting = (
+  destination: LineWriter,
+  { redact }: Pick<Redaction, 'redact'>,
+): LineWriter => ({
+  write: (line) => {
+    const redacted = redact(line);
+    const isWhole = redacted === line || parseJson(redacted) !== undefined;
+    destination.write(isWhole ? redacted : LEFT_OUT);
+  },
+});
+
+/** A token endpoint may grant a token that is a piece of every line, such as `"level":30`. */
+const LEFT_OUT =
+  '{"level":40,"severity":"WARNING","msg":"log: a line was left out, because a secret is a part of its structure"}\n';

@@ -1,4 +1,4 @@
-import { encodedForms } from '../../src/secrets/encoded-forms.ts';
+import { formsOf } from '../../src/secrets/redaction.ts';
 import type { Findings } from './findings.ts';
 
 // Judges each line of the service's log: JSON, no secret, no unexpected error.
@@ -13,7 +13,7 @@ export const createLogJudge = (secrets: () => ReadonlyMap<string, string>, findi
   /** Judges anything that the service gave out. */
   const checkText = (kind: string, text: string): void => {
     for (const [name, secret] of secrets()) {
-      const known = forms.get(secret) ?? encodedForms(secret);
+      const known = forms.get(secret) ?? formsOf(secret);
       forms.set(secret, known);
       if (known.some((form) => text.includes(form)))
         findings.fail(kind, `the secret ${name}`, text);
