@@ -7,15 +7,9 @@ import { createRenewal } from './banks/loading/renewal.ts';
 import { createRetryAfter, type RetryAfter } from './banks/loading/retry-after.ts';
 import type { Compressors } from './banks/representation.ts';
 import type { Clock } from './clock.ts';
-import { secretCheckFor, type Config } from './config/config.ts';
-import { passwordsIn } from './config/values.ts';
+import { secretSourcesOf, type Config } from './config/config.ts';
 import { createProvider, type ProviderOptions } from './provider/provider.ts';
-import {
-  createSecretFiles,
-  type SecretFiles,
-  type SecretFilesOptions,
-} from './secrets/secret-files.ts';
-import { createSecretsRenewal } from './secrets/secrets-renewal.ts';
+import { createSecrets, type Secrets } from './secrets/secrets.ts';
 import { createEnvelope, provenanceId } from './sharing/envelope.ts';
 import { createStoreReport, type StoreName } from './sharing/store-report.ts';
 import type { RedisConnectionOptions } from './sharing/redis-connection.ts';
@@ -51,21 +45,17 @@ export interface CoreOptions {
   readonly createConnections?: ProviderOptions['createConnections'];
   readonly loadRedisClient?: RedisConnectionOptions['loadClient'];
   readonly files?: Files | undefined;
-  readonly readSecretFile?: SecretFilesOptions['readFile'];
   readonly compressors?: Compressors | undefined;
 }
 
 export type Core = ReturnType<typeof createCore>;
 
 export const createCore = (config: Config, options: CoreOptions) => {
-  const { clock, ioClock = clock, random, compressors, addSecret, emit } = options;
-  const problemOf = secretCheckFor(config.provider.environment);
-  const secrets = createSecretFiles({
-    problemOf,
+  const { clock, random, compressors, addSecret, emit } = options;
+  const secrets = createSecrets({
+    ...secretSourcesOf(config),
     addSecret,
-    readFile: options.readSecretFile,
     clock,
-    ioClock,
     onEvent: emit,
   });
   const provider = createProvider(config, { ...options, secrets, onEvent: emit });
@@ -123,14 +113,22 @@ export const createCore = (config: Config, options: CoreOptions) => {
     secrets,
     /** The configured stores. */
     stores: storeNames(config),
-    secretsRenewal: createSecretsRenewal({
-      secrets,
-      token: provider.token,
-      reconnect:
-        config.cache.redisUrl && 'path' in config.cache.redisUrl
-          ? redisFleet?.renewConnection
-          : undefined,
-    }),
+    /** The variable to check if the provider rejects the access token. */
+    tokenVariable: provider.token.variable,
+    /**
+     * Reads all secret files again, and asks for a new token if tokens are granted. What fails
+     * leaves the current secret in use. @returns what failed, a sentence each
+     */
+    renewSecrets: async (): Promise<readonly string[]> => {
+      const unusable = await secrets.check();
+      const tokenProblem = await provider.token.renew();
+      return [
+        ...unusable.map(
+          ({ variable, problem, consequence }) => `${variable} ${problem}; ${consequence}`,
+        ),
+        ...(tokenProblem === undefined ? [] : [tokenProblem]),
+      ];
+    },
     /**
      * Connects to the other replicas and restores the saved list. @returns the store that had it
      */
@@ -156,12 +154,10 @@ const storeNames = ({ cache }: Config): readonly StoreName[] => [
 /** What all saved lists have in common. */
 const createSaving = (
   { cache, provider, banks }: Config,
-  secrets: SecretFiles,
+  secrets: Secrets,
   { clock, ioClock = clock, findEcho }: CoreOptions,
 ) => {
-  const signing = createSigning(
-    cache.signingKey && secrets.reader('CACHE_SIGNING_KEY', cache.signingKey),
-  );
+  const signing = createSigning(cache.signingKey && (() => secrets.read('CACHE_SIGNING_KEY')));
   const envelope = createEnvelope({
     provenance: provenanceId({ ...provider, ...banks }),
     contract: { ...banks, maxBytes: provider.maxBodyBytes, findEcho },
@@ -200,7 +196,7 @@ interface FleetParts {
   readonly saving: Saving;
   readonly keeper: ListKeeper;
   readonly retryAfter: RetryAfter;
-  readonly secrets: SecretFiles;
+  readonly secrets: Secrets;
   readonly options: CoreOptions;
 }
 
@@ -213,12 +209,7 @@ const createFleet = ({ config, saving, keeper, retryAfter, secrets, options }: F
   const report = createStoreReport('CACHE_REDIS_URL', emit);
   const store = createRedisStore({
     // A file is read again each time, so a new password is used at the next connection.
-    url: secrets.reader('CACHE_REDIS_URL', cache.redisUrl, passwordsIn),
-    noteAddress: (fault) =>
-      secrets.noteUse(
-        'CACHE_REDIS_URL_FILE',
-        fault && { ...fault, problem: `does not work: Redis ${fault.problem}` },
-      ),
+    url: () => secrets.read('CACHE_REDIS_URL'),
     envelope,
     signing,
     listLifeMs: cache.ttlMs + cache.maxStaleMs,

@@ -29,7 +29,6 @@ delete process.env['DEBUG'];
 // not listen for.
 const { LAST_LINES_MS, parseCommandLine, USAGE } = await import('./commands/command-line.ts');
 const { stackOf } = await import('./error-code.ts');
-const { isReadHanging, lateReads } = await import('./regular-file.ts');
 const { createRedaction } = await import('./secrets/redaction.ts');
 const { createLogDestination, openNonBlocking, writeWithin } =
   await import('./telemetry/log-stream.ts');
@@ -43,22 +42,10 @@ const stderrFd = openNonBlocking(process.stderr);
 const writeError = (text: string): void =>
   writeWithin(stderrFd, Buffer.from(`${redaction.redact(text)}\n`), LAST_LINES_MS);
 
-/** Longest time for reads of files that are late when a command ends. */
-const LAST_READS_MS = 1_000;
-
-/**
- * Ends the process. `process.exit` waits until reads of files have ended, so while one hangs only a
- * signal ends the process, with the status 137.
- */
-const exit = (status = process.exitCode): void => {
-  if (isReadHanging()) process.kill(process.pid, 'SIGKILL');
-  process.exit(status);
-};
-
 process.on('uncaughtException', (error) => {
   // Before the log's last lines: those may have no reader.
   writeError(`banks-bff: unexpected error. ${stackOf(error)}`);
-  exit(1);
+  process.exit(1);
 });
 
 const context: ServeContext = {
@@ -102,10 +89,7 @@ if (request === 'help') {
   if (command !== 'serve')
     void stopSignal.then((signal) => process.exit(128 + constants.signals[signal]));
   process.exitCode = await RUN[command](argument);
-  // On a busy machine a read may be late without hanging: the status is then the right one.
-  await lateReads(LAST_READS_MS);
   // What could not be closed in time must not keep the service running. Other commands end once
   // their output is read.
-  if (command === 'serve') exit();
-  else if (isReadHanging()) process.stdout.write('', () => exit());
+  if (command === 'serve') process.exit();
 }

@@ -72,11 +72,11 @@ export const createService = (config: Config, options: ServiceOptions) => {
   const { token } = config.management;
   const managementServer = createManagementServer(config, {
     ...serverOptions,
-    secretsRenewal: core.secretsRenewal,
+    renewSecrets: core.renewSecrets,
     metrics,
     history,
     uptimeMs,
-    readToken: token && secrets.reader('MANAGEMENT_TOKEN', token),
+    readToken: token && (() => secrets.read('MANAGEMENT_TOKEN')),
     drain: () => drain,
   });
 
@@ -115,7 +115,7 @@ export const createService = (config: Config, options: ServiceOptions) => {
           managementUrl,
           ...configurationFacts(config),
           version,
-          token: core.secretsRenewal.token.variable,
+          token: core.tokenVariable,
           restoredFrom: restoredFrom ?? 'none',
         },
         'listening',
@@ -144,7 +144,7 @@ export const createService = (config: Config, options: ServiceOptions) => {
   };
 };
 
-const toConfigError = (files: ReturnType<Core['secrets']['unusable']>): ConfigError =>
+const toConfigError = (files: Awaited<ReturnType<Core['secrets']['check']>>): ConfigError =>
   new ConfigError(files.map(({ variable, problem }) => ({ variables: [variable], text: problem })));
 
 /** The configuration in the line `listening`. */

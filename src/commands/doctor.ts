@@ -43,7 +43,7 @@ const untriedFiles = (files: readonly ConfigProblem[]): readonly Step[] =>
       name: 'files',
       result: 'FAIL',
       message: describeProblem(problem),
-      next: 'Correct the file. The service reads it again twice a second.',
+      next: 'Correct the file. The service reads it again every 10 s.',
     }));
 
 const NEEDED_BY_NO_STEP: readonly string[] = ['MANAGEMENT_TOKEN_FILE', 'CACHE_SIGNING_KEY_FILE'];

@@ -1,4 +1,4 @@
-import type { SecretCheck, SecretSource } from '../secrets/secret-files.ts';
+import type { SecretName, SecretRules, SecretSource } from '../secrets/secrets.ts';
 import { demoProblem, PROVIDER_SECRET_RULE, ruleFor, secretProblem } from '../secrets/secret.ts';
 import { readProvider } from './provider.ts';
 import {
@@ -121,10 +121,9 @@ const weakness = (secret: string): string | undefined => {
   );
 };
 
-/** Checks the content of secret files by the rules of the variables that could hold the same. */
-export const secretCheckFor =
-  (environment: string | undefined): SecretCheck =>
-  (name, text) => {
+/** The rules for secrets in files: those of the variables that could hold the same. */
+export const secretRulesFor = (environment: string | undefined): SecretRules => ({
+  problemOf: (name, text) => {
     if (text === '') return 'is empty; write the secret into it';
     try {
       VARIABLES[name].parse(text);
@@ -135,7 +134,16 @@ export const secretCheckFor =
     return environment === 'production' && MUST_BE_STRONG.includes(name)
       ? weakness(text)
       : undefined;
-  };
+  },
+  partsOf: (name, text) => PARTS_OF[name]?.(text) ?? [text],
+});
+
+/** What is secret in a value, if not all of it. */
+const PARTS_OF: Readonly<Partial<Record<SecretName, (text: string) => readonly string[]>>> = {
+  // Errors quote an address without its password.
+  CACHE_REDIS_URL: passwordsIn,
+  PROVIDER_HEADERS: headerValuesIn,
+};
 
 const PRODUCTION_RULE = ruleFor('production', PROVIDER_SECRET_RULE);
 
@@ -182,6 +190,20 @@ const readBanks = (reader: VariableReader, isProduction: boolean) => {
     fields,
     requiredFields,
   } as const;
+};
+
+/** The secrets that `config` holds or names the files of, and how they are checked. */
+export const secretSourcesOf = ({ provider, management, cache }: Config) => {
+  const { token, headers, tls, environment } = provider;
+  const sources: Readonly<Record<SecretName, SecretSource | undefined>> = {
+    MANAGEMENT_TOKEN: management.token,
+    PROVIDER_ACCESS_TOKEN: token.kind === 'given' ? token.token : undefined,
+    PROVIDER_CLIENT_SECRET: token.kind === 'client-credentials' ? token.clientSecret : undefined,
+    PROVIDER_HEADERS: headers,
+    CACHE_REDIS_URL: cache.redisUrl,
+    CACHE_SIGNING_KEY: cache.signingKey,
+  };
+  return { sources, tlsFiles: tls, rules: secretRulesFor(environment) };
 };
 
 /**

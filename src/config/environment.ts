@@ -3,9 +3,9 @@ import { resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import { codeOf } from '../error-code.ts';
 import { describeReadError, readTextFile } from '../regular-file.ts';
-import { fileProblem, SECRET_NAMES } from '../secrets/secret-files.ts';
-import { checkTlsFiles } from '../secrets/tls-files.ts';
-import { ConfigError, parseConfig, secretCheckFor } from './config.ts';
+import { readSecretFile, SECRET_NAMES } from '../secrets/secrets.ts';
+import { readTlsFiles } from '../secrets/tls-files.ts';
+import { ConfigError, parseConfig, secretRulesFor } from './config.ts';
 import {
   effectiveVariables,
   MAX_PROBLEMS,
@@ -70,25 +70,25 @@ const readSources = async (environment: ProcessEnvironment) => {
   // An empty variable of the environment counts as unset: it does not hide one of the `.env` file.
   const set = Object.entries(environment).filter(([, value]) => value !== '');
   const merged: EnvironmentVariables = { ...dotEnv, ...Object.fromEntries(set) };
-  const tlsProblems = await checkTlsFiles(merged, Date.now());
   return {
     merged,
     problems: [...problems, ...(await checkSnapshot(merged))],
-    unusableFiles: [
-      ...(await checkSecretFiles(merged)),
-      ...tlsProblems.map(({ variable, text }) => ({ variables: [variable], text })),
-    ],
+    unusableFiles: await checkSecretFiles(merged),
   };
 };
 
 const checkSecretFiles = async (env: EnvironmentVariables): Promise<readonly ConfigProblem[]> => {
-  const problemOf = secretCheckFor(env['PROVIDER_ENVIRONMENT']);
-  const checks = SECRET_NAMES.map(async (name): Promise<ConfigProblem[]> => {
-    const variable = `${name}_FILE` as const;
-    const text = env[variable] && (await fileProblem(name, env[variable], problemOf));
-    return text ? [{ variables: [variable], text }] : [];
-  });
-  return (await Promise.all(checks)).flat();
+  const rules = secretRulesFor(env['PROVIDER_ENVIRONMENT']);
+  const readings = await Promise.all([
+    ...SECRET_NAMES.map(async (name) => {
+      const path = env[`${name}_FILE`];
+      return path ? readSecretFile(name, path, rules) : { problems: [] };
+    }),
+    readTlsFiles(env, Date.now()),
+  ]);
+  return readings.flatMap(({ problems }) =>
+    problems.map(({ variable, text }) => ({ variables: [variable], text })),
+  );
 };
 
 const checkSnapshot = async (env: EnvironmentVariables): Promise<readonly ConfigProblem[]> => {

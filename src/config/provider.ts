@@ -1,4 +1,4 @@
-import type { SecretSource } from '../secrets/secret-files.ts';
+import type { SecretSource } from '../secrets/secrets.ts';
 import type { Secret } from '../secrets/secret.ts';
 import type { TlsFiles } from '../secrets/tls-files.ts';
 import type { VariableReader } from './reader.ts';

@@ -1,4 +1,4 @@
-import type { SecretName, SecretSource } from '../secrets/secret-files.ts';
+import type { SecretName, SecretSource } from '../secrets/secrets.ts';
 import { InvalidValue } from './values.ts';
 import {
   spellingsOf,

@@ -87,7 +87,7 @@ export const observeLoad = async (config: Config, { addSecret, findEcho }: Redac
   const failure = await core.list.refresh();
   const outcome = failure ?? core.list.served() ?? new LoadError('internal', 'no list was taken');
   await core.stop();
-  const tokenVariable = core.secretsRenewal.token.variable;
+  const tokenVariable = core.tokenVariable;
   return { contacts, response, endedAfterMs, outcome, tokenVariable };
 };
 

@@ -2,14 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { systemClock } from '../clock.ts';
-import { secretCheckFor, type Config } from '../config/config.ts';
-import { passwordsIn } from '../config/values.ts';
+import { secretRulesFor, type Config } from '../config/config.ts';
 import { connectionFaultOf } from '../connection-faults.ts';
 import { withDeadline } from '../deadline.ts';
 import { codeOf } from '../error-code.ts';
 import { targetOf } from '../regular-file.ts';
 import type { Redaction } from '../secrets/redaction.ts';
-import { createSecretFiles, type SecretSource } from '../secrets/secret-files.ts';
+import { createSecrets, type SecretSource } from '../secrets/secrets.ts';
 import { loadRedisClient } from '../sharing/redis-client.ts';
 import { CONNECT_MS, OPERATION_MS, replyCodeOf } from '../sharing/redis-connection.ts';
 import { temporaryBeside } from '../sharing/replace-file.ts';
@@ -43,17 +42,15 @@ const failed = <Words>(message: string, symptom: string, rows: Symptoms<Words>, 
 /** Does everything with Redis that the service does. What is written expires. */
 const tryRedis = async (source: SecretSource, addSecret: Redaction['addSecret']): Promise<Step> => {
   const startedAtMs = performance.now();
-  const problemOf = secretCheckFor(undefined);
-  const secrets = createSecretFiles({
-    problemOf,
+  const secrets = createSecrets({
+    sources: { CACHE_REDIS_URL: source },
+    tlsFiles: {},
+    rules: secretRulesFor(undefined),
     addSecret,
     clock: systemClock,
-    ioClock: systemClock,
     onEvent: () => undefined,
   });
-  const url = await secrets
-    .reader('CACHE_REDIS_URL', source, passwordsIn)()
-    .catch(() => undefined);
+  const url = await secrets.read('CACHE_REDIS_URL').catch(() => undefined);
   if (url === undefined)
     return {
       name: 'redis',

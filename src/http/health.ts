@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { BankList } from '../banks/bank-list.ts';
 import { notAfter, toIso, type Clock } from '../clock.ts';
-import type { SecretFileState } from '../secrets/file-states.ts';
+import type { SecretFileState } from '../secrets/secrets.ts';
 import type { StoreState } from '../telemetry/events.ts';
 import { JSON_TYPE, sendUncached } from './headers.ts';
 import { sendProblem } from './problems.ts';

@@ -11,7 +11,7 @@ import { createRespondToRefused } from './refused.ts';
 import { createRequestLog } from './request-log.ts';
 import { createHttpFront, LIMITS, type HttpFront } from '../http-front/index.ts';
 import type { Redaction } from '../secrets/redaction.ts';
-import type { SecretFileState } from '../secrets/file-states.ts';
+import type { SecretFileState } from '../secrets/secrets.ts';
 import type {
   ConnectionClosedEvent,
   RequestEvent,

@@ -17,8 +17,7 @@ import { JSON_TYPE, sendUncached } from '../http/headers.ts';
 import { sendProblem } from '../http/problems.ts';
 import { createRequestLog } from '../http/request-log.ts';
 import type { Redaction } from '../secrets/redaction.ts';
-import type { SecretsRenewal } from '../secrets/secrets-renewal.ts';
-import type { SecretFileInUse } from '../secrets/watched-files.ts';
+import type { SecretFileState } from '../secrets/secrets.ts';
 import type { ManagementRefusedEvent } from '../telemetry/events.ts';
 import type { Minute } from '../telemetry/history.ts';
 import { createHostCheck, createTokenCheck, type OnRefusal } from './authorization.ts';
@@ -42,7 +41,8 @@ export interface ManagementServerOptions extends HealthOptions {
   readonly emit: (event: ManagementRefusedEvent) => void;
   /** Gives the management token; undefined: there is none, and nobody is authorised. */
   readonly readToken: (() => Promise<string>) | undefined;
-  readonly secretsRenewal: SecretsRenewal;
+  /** Reads all secrets again, and says what failed. */
+  readonly renewSecrets: () => Promise<readonly string[]>;
   /** When the drain under way ends; undefined: there is none. */
   readonly drain: () => DrainTimes | undefined;
 }
@@ -134,12 +134,12 @@ const file = (name: string, type: string): RequestHandler => {
  * `POST /refresh`: renews the secrets and loads with them now. `?accept=shrunk` takes this one list
  * even if the guard would refuse it for its size, `?accept=drifted` even if published fields
  * changed, and `?accept=shrunk,drifted` both; none for any other reason. It fails unless every
- * secret file is usable, a new token was granted, Redis was reached with the address in its file,
- * and the list was renewed. `secretFiles` names the files that were verified. `shared` is false
- * while Redis cannot be reached: the other replicas get the list once it can.
+ * secret file is usable, a new token was granted and the list was renewed. `secretFiles` says since
+ * when the content of each file is in use. `shared` is false while Redis cannot be reached: the
+ * other replicas get the list once it can.
  */
 const createRefresh =
-  ({ list, secretsRenewal, redact }: ManagementServerOptions): RequestHandler =>
+  ({ list, renewSecrets, secretFiles, redact }: ManagementServerOptions): RequestHandler =>
   async (req, res) => {
     // A longer target cannot be valid, and would take time to parse.
     const isShort = req.url.length <= MAX_REFRESH_TARGET;
@@ -150,9 +150,7 @@ const createRefresh =
       });
       return;
     }
-    const { token } = secretsRenewal;
-    const confirmedBefore = token.confirmed();
-    const { problems, verified } = await secretsRenewal.renew();
+    const problems = await renewSecrets();
     const before = list.status().cached?.representations;
     const failure = await list.refresh(overrides, res.get('X-Request-Id'));
     if (failure === STOPPING) {
@@ -168,24 +166,18 @@ const createRefresh =
     if (problems.length > 0) {
       sendProblem(res, 'secrets_not_renewed', {
         detail: redact([...problems, 'The list was renewed'].join('. ')),
-        secretFiles: toMembers(verified),
+        secretFiles: toMembers(secretFiles()),
       });
       return;
     }
     const { cached, isShared } = list.status();
-    const confirmed = token.confirmed();
     const response = {
       outcome: cached?.representations === before ? 'unchanged' : 'changed',
       count: cached?.count,
       rejected: cached && countRejected(cached.rejected),
       // Undefined, and so left out, without Redis.
       shared: isShared,
-      token: {
-        from: token.variable,
-        isNew: confirmed !== confirmedBefore,
-        acceptedSince: confirmed ? toIso(confirmed.sinceMs) : null,
-      },
-      secretFiles: toMembers(verified),
+      secretFiles: toMembers(secretFiles()),
     };
     sendUncached(res, JSON_TYPE, JSON.stringify(response));
   };
@@ -193,10 +185,13 @@ const createRefresh =
 /** In characters; the longest valid target has 31. */
 const MAX_REFRESH_TARGET = 200;
 
-/** Each variable, with the time since when the content of its file is in use. */
-const toMembers = (files: readonly SecretFileInUse[]) =>
+/** Each variable with when the service first used the current content of its file. */
+const toMembers = (files: readonly SecretFileState[]) =>
   Object.fromEntries(
-    files.map(({ variable, sinceMs }) => [variable, { contentSince: toIso(sinceMs) }]),
+    files.map(({ variable, contentSinceMs }) => [
+      variable,
+      { contentSince: contentSinceMs === undefined ? null : toIso(contentSinceMs) },
+    ]),
   );
 
 /** The reasons in `?accept=`; undefined if one of them, or another parameter, is unknown. */

@@ -1,13 +1,19 @@
 import { LoadError } from '../banks/load-error.ts';
-import type { SecretFiles, SecretSource } from '../secrets/secret-files.ts';
-import type { ProviderToken } from '../secrets/secrets-renewal.ts';
+import type { Secrets, SecretSource } from '../secrets/secrets.ts';
 import type { ProviderResponse } from './provider-response.ts';
 import { orLoadError } from './or-load-error.ts';
 
 // Where the access token comes from, and what happens when the provider rejects it. A token is
 // given to the one request that needs it and to nothing else.
 
-export interface AccessToken extends Pick<ProviderToken, 'variable' | 'renew'> {
+export interface AccessToken {
+  /** The variable for an operator to check if the provider rejects the token. */
+  readonly variable: string;
+  /**
+   * Requests a new token, if tokens are granted.
+   * @returns why that failed, and what becomes of the current token; undefined if it succeeded
+   */
+  readonly renew: () => Promise<string | undefined>;
   /**
    * The token to use now.
    * @throws {LoadError} if there is none
@@ -60,10 +66,10 @@ const describeSource = (accessToken: AccessToken): string => {
 /** A token that an operator has put into a variable or a file. */
 export const createGivenToken = (
   source: SecretSource,
-  secrets: Pick<SecretFiles, 'reader' | 'states'>,
+  secrets: Pick<Secrets, 'read' | 'states'>,
 ): AccessToken => {
   const variable = 'reveal' in source ? 'PROVIDER_ACCESS_TOKEN' : 'PROVIDER_ACCESS_TOKEN_FILE';
-  const current = orLoadError('no_token', secrets.reader('PROVIDER_ACCESS_TOKEN', source));
+  const current = orLoadError('no_token', () => secrets.read('PROVIDER_ACCESS_TOKEN'));
   return {
     variable,
     current,

@@ -27,7 +27,7 @@ export const createClientCredentials = (
   source: ClientCredentials,
   options: TokenOptions,
 ): AccessToken => {
-  const { clock, random, onEvent, closing, secrets } = options;
+  const { clock, random, onEvent, closing, addSecret } = options;
   const variable = 'PROVIDER_TOKEN_URL';
   const requestToken = createTokenRequest(source, options);
   let granted: GrantedToken | undefined;
@@ -53,14 +53,13 @@ export const createClientCredentials = (
     const startedAtMs = clock.monotonicMs();
     try {
       const { token, lifetimeMs, isTyped, isLifetimeIgnored } = await requestToken();
-      secrets.addSecret(variable, token);
+      addSecret(variable, token);
       granted = {
         token,
         expiresAtMs: startedAtMs + lifetimeMs,
         renewAtMs: startedAtMs + lifetimeMs * renewalShare(random()),
       };
       failuresInARow = 0;
-      secrets.noteUse(SECRET_FILE, undefined);
       onEvent({ type: 'token-renewed', isTyped, isLifetimeIgnored });
       return token;
     } catch (error) {
@@ -82,9 +81,6 @@ export const createClientCredentials = (
       granted = { ...granted, renewAtMs: nowMs + delayMs };
     }
     const consequence = describeCurrentToken();
-    if (rejectsClient(error))
-      secrets.noteUse(SECRET_FILE, { problem: `does not work: ${error.message}`, consequence });
-    else secrets.noteConsequence(SECRET_FILE, consequence);
     onEvent({ type: 'token-renewal-failed', error, consequence });
     return error;
   };
@@ -125,12 +121,6 @@ export const createClientCredentials = (
     problem: () => undefined,
   };
 };
-
-const SECRET_FILE = 'PROVIDER_CLIENT_SECRET_FILE';
-
-/** Whether the token endpoint rejects the client, and so perhaps its secret. */
-const rejectsClient = ({ reasonCode, upstreamStatus }: LoadError): boolean =>
-  reasonCode === 'invalid_client' || reasonCode === 'invalid_grant' || upstreamStatus === 401;
 
 /**
  * The share of its lifetime after which a token is renewed: 80 % to 90 %. The endpoint can then be

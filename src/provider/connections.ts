@@ -3,7 +3,7 @@ import type { Dispatcher } from 'undici';
 import { LoadError } from '../banks/load-error.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
-import type { TlsContextSource } from '../secrets/tls-files.ts';
+import { unusableOf, type Secrets, type SecretFileState } from '../secrets/secrets.ts';
 import { toConnectionError } from './connection-errors.ts';
 import { orLoadError } from './or-load-error.ts';
 import {
@@ -20,7 +20,7 @@ import { createProxyRoute } from './proxy-route.ts';
 
 export interface ConnectionsOptions extends OriginClientOptions {
   readonly url: URL;
-  readonly tls: TlsContextSource;
+  readonly secrets: Pick<Secrets, 'tlsContext' | 'states'>;
   readonly proxies: Config['provider']['proxies'];
   /** For the proxy, which sees no other header. */
   readonly userAgent: string;
@@ -49,7 +49,7 @@ export interface Connections {
 }
 
 export const createConnections = (options: ConnectionsOptions): Connections => {
-  const { peer, tls, url } = options;
+  const { peer, secrets, url } = options;
   return {
     request: async ({ signal, ...request }, read) => {
       const { dispatcher, tunnel } = await createRoute(options);
@@ -67,7 +67,12 @@ export const createConnections = (options: ConnectionsOptions): Connections => {
           .catch((error: unknown) => {
             signal.throwIfAborted();
             const proxy = proxyOf(tunnel);
-            throw toConnectionError(error, { peer, url, proxy, tlsProblem: tls.problem() });
+            throw toConnectionError(error, {
+              peer,
+              url,
+              proxy,
+              tlsProblem: tlsProblemIn(secrets.states()),
+            });
           });
         return await read(response);
       } finally {
@@ -76,6 +81,13 @@ export const createConnections = (options: ConnectionsOptions): Connections => {
     },
   };
 };
+
+/** What is wrong with the files of TLS, of which the last usable ones are in use; or undefined. */
+const tlsProblemIn = (states: readonly SecretFileState[]): string | undefined =>
+  unusableOf(states)
+    .filter(({ variable }) => variable.startsWith('PROVIDER_TLS_'))
+    .map(({ variable, problem }) => `${variable} ${problem}`)
+    .join('; ') || undefined;
 
 /**
  * A server sends one or two before its response. undici reads any number of them until the
@@ -93,8 +105,8 @@ interface Route {
 }
 
 const createRoute = async (options: ConnectionsOptions): Promise<Route> => {
-  const { url, tls, proxies, timeoutMs, lookup } = options;
-  const secureContext = await orLoadError('unreachable', tls.current)();
+  const { url, secrets, proxies, timeoutMs, lookup } = options;
+  const secureContext = await orLoadError('unreachable', secrets.tlsContext)();
   const handshake = {
     // Explicit, because NODE_TLS_REJECT_UNAUTHORIZED=0 would disable the check.
     rejectUnauthorized: true,

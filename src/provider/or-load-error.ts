@@ -1,5 +1,5 @@
 import { LoadError, UNUSABLE_FILE, type LoadErrorKind } from '../banks/load-error.ts';
-import { SecretFileError } from '../secrets/watched-files.ts';
+import { SecretFileError } from '../secrets/secrets.ts';
 
 /**
  * `read`, which rejects with a LoadError of this kind if a file has no usable content: the load

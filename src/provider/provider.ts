@@ -2,9 +2,7 @@ import type { LookupFunction } from 'node:net';
 import type { Load } from '../banks/loading/renewal-options.ts';
 import { STOPPING } from '../banks/load-error.ts';
 import type { Config } from '../config/config.ts';
-import type { SecretFiles } from '../secrets/secret-files.ts';
-import type { ConfirmedToken, ProviderToken } from '../secrets/secrets-renewal.ts';
-import { createTlsContextSource } from '../secrets/tls-files.ts';
+import type { Secrets } from '../secrets/secrets.ts';
 import { createGivenToken, withToken } from './access-token.ts';
 import { createClientCredentials } from './client-credentials.ts';
 import { readResponse, type ProviderResponse } from './provider-response.ts';
@@ -27,7 +25,8 @@ export interface ProviderEvent {
 
 export interface ProviderOptions extends Pick<TokenOptions, 'clock' | 'random'> {
   readonly version: string;
-  readonly secrets: SecretFiles;
+  readonly secrets: Secrets;
+  readonly addSecret: TokenOptions['addSecret'];
   /**
    * The variable whose secret a piece of a list contains; such a list is refused. By default lists
    * are not searched.
@@ -49,8 +48,7 @@ export const createProvider = (
   const { token: source, environment, timeoutMs, maxBodyBytes, baseUrl, proxies } = provider;
   // Firewalls in front of APIs refuse requests without one.
   const userAgent = `banks-bff/${version}`;
-  const tls = createTlsContextSource(provider.tls, { secrets, clock });
-  const common = { tls, proxies, userAgent, timeoutMs, clock, lookup };
+  const common = { secrets, proxies, userAgent, timeoutMs, clock, lookup };
   const connections = createConnections({
     ...common,
     peer: 'the provider',
@@ -75,6 +73,7 @@ export const createProvider = (
           clock,
           random,
           secrets,
+          addSecret: options.addSecret,
           onEvent,
         });
 
@@ -111,28 +110,15 @@ export const createProvider = (
     }
   };
 
-  /** The token of the last response with status 200. */
-  let confirmed: { readonly text: string; readonly token: ConfirmedToken } | undefined;
-  const token: ProviderToken = {
-    variable: accessToken.variable,
-    confirmed: () => confirmed?.token,
-    renew: accessToken.renew,
-  };
-
   const load: Load = async (signal) => {
-    const response = await withToken(accessToken, async (text) => {
-      const received = await requestBanks(text, signal);
-      const isNew = received.status === 200 && text !== confirmed?.text;
-      if (isNew) confirmed = { text, token: { sinceMs: clock.wallMs() } };
-      return received;
-    });
+    const response = await withToken(accessToken, (text) => requestBanks(text, signal));
     const contract = { ...banks, maxBytes: maxBodyBytes, findEcho: options.findEcho };
     const nowMs = clock.wallMs();
     return (reading) => processBanksResponse(response, contract, { nowMs, clock, signal: reading });
   };
   return {
     load,
-    token,
+    token: accessToken,
     /** Ends a request for a token, and emits no more events. A load ends by its own signal. */
     close: (): void => closing.abort(STOPPING),
   };

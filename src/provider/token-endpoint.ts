@@ -2,7 +2,7 @@ import { LoadError, UNUSABLE_FILE, type LoadErrorKind } from '../banks/load-erro
 import type { Clock } from '../clock.ts';
 import type { ClientCredentials } from '../config/provider.ts';
 import { withDeadline } from '../deadline.ts';
-import type { SecretFiles } from '../secrets/secret-files.ts';
+import type { Secrets } from '../secrets/secrets.ts';
 import { PROVIDER_TOKEN_RULE, ruleFor } from '../secrets/secret.ts';
 import type { Connections } from './connections.ts';
 import { toStatusError } from './banks-response.ts';
@@ -38,7 +38,9 @@ export interface TokenOptions {
   /** Aborts when the service stops: no request is made, and no event emitted after that. */
   readonly closing: AbortSignal;
   /** The client secret may be in a file. */
-  readonly secrets: Pick<SecretFiles, 'reader' | 'noteUse' | 'noteConsequence' | 'addSecret'>;
+  readonly secrets: Pick<Secrets, 'read'>;
+  /** Is given each token before it is used. */
+  readonly addSecret: (variable: string, secret: string) => void;
   readonly onEvent: (event: TokenEvent) => void;
 }
 
@@ -47,13 +49,10 @@ export const createTokenRequest = (
   source: ClientCredentials,
   { connections, userAgent, timeoutMs, clock, closing, secrets, environment }: TokenOptions,
 ) => {
-  const { endpoint, clientSecret } = source;
+  const { endpoint } = source;
   const tokenRule = ruleFor(environment, PROVIDER_TOKEN_RULE);
   // Read again for each request, so that it can be rotated.
-  const readSecret = orLoadError(
-    'no_token',
-    secrets.reader('PROVIDER_CLIENT_SECRET', clientSecret),
-  );
+  const readSecret = orLoadError('no_token', () => secrets.read('PROVIDER_CLIENT_SECRET'));
 
   const requestGrant = async (signal: AbortSignal): Promise<Grant> => {
     const { headers, body } = writeTokenRequest(source, await readSecret());

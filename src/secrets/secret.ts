@@ -59,24 +59,14 @@ export const secretProblem = (
   if (Buffer.byteLength(secret) > MAX_SECRET_BYTES)
     return `has more than ${MAX_SECRET_BYTES} bytes`;
   if (secret === '') return 'is empty';
-  if (secret.includes('\0')) return 'has a NUL character';
   // RFC 6749 appendix A.2 allows no control characters in a client secret.
-  if (/[\r\n]/.test(secret)) return 'has more than one line; keep the one with the secret';
+  if (/[\r\n\0]/.test(secret))
+    return 'has more than one line, or a NUL character; keep the line with the secret';
   if (bearer && /^bearer\s/i.test(secret))
     return 'begins with the word Bearer, which must not be there; write the token alone';
   // Visible ASCII (RFC 6750 section 2.1 is narrower still).
   if (bearer && !/^[\x21-\x7e]*$/.test(secret))
     return 'has a character that a header cannot carry, such as a space';
-  // Redaction ignores backslashes, because encoders multiply them.
-  if (!hasChars(secret, minChars))
-    return `has fewer than ${minChars} characters, not counting backslashes`;
+  if (secret.length < minChars) return `has fewer than ${minChars} characters`;
   return undefined;
-};
-
-/** Whether `text` has at least `count` characters that are not backslashes. */
-const hasChars = (text: string, count: number): boolean => {
-  let left = count;
-  for (let index = 0; index < text.length && left > 0; index += 1)
-    if (text[index] !== '\\') left -= 1;
-  return left === 0;
 };

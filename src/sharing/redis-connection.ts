@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts';
 import { withDeadline } from '../deadline.ts';
 import { codeOf } from '../error-code.ts';
-import { SecretFileError } from '../secrets/watched-files.ts';
+import { SecretFileError } from '../secrets/secrets.ts';
 import { StoreError, type StoreReport } from './store-report.ts';
 import { loadRedisClient, type CreateRedisClient, type RedisClient } from './redis-client.ts';
 

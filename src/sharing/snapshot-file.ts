@@ -15,13 +15,9 @@ const replaceOurs = async (path: string, content: Buffer): Promise<void> => {
   await replaceFile(path, content);
 };
 
-/** The largest list that PROVIDER_MAX_BODY allows takes a slow disk some seconds. */
-const LONGEST_RESTORE_MS = 10_000;
-
 /** What is done with files; rejects with Node's errors. */
 const FILES = {
-  read: (path: string, maxBytes: number): Promise<Buffer> =>
-    readRegularFile(path, maxBytes, { limitMs: LONGEST_RESTORE_MS }),
+  read: readRegularFile,
   replace: replaceOurs,
   removeAbandoned,
 };

@@ -1,5 +1,5 @@
 import { LoadError } from '../banks/load-error.ts';
-import { SecretFileError } from '../secrets/watched-files.ts';
+import { SecretFileError } from '../secrets/secrets.ts';
 
 // What is reported of a store, in which the list is saved outside the process. Stores are neither
 // trusted nor relied on: whatever one does, the service continues with the list in memory.

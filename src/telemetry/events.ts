@@ -2,7 +2,7 @@ import type { Freshness } from '../banks/freshness.ts';
 import type { ListEvent } from '../banks/list-event.ts';
 import type { TokenEvent } from '../provider/token-endpoint.ts';
 import type { ProviderEvent } from '../provider/provider.ts';
-import type { SecretFileEvent } from '../secrets/file-states.ts';
+import type { SecretFileEvent } from '../secrets/secrets.ts';
 import type { StoreEvent, StoreName } from '../sharing/store-report.ts';
 
 // Everything in the service that operators may want to know. Each event is emitted once, where it

@@ -6,7 +6,7 @@ import { NOTHING_REJECTED, REJECTION_REASONS } from '../banks/reading/entry.ts';
 import { countFilled } from '../banks/reading/profile.ts';
 import { notAfter, type Clock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
-import type { SecretFileState } from '../secrets/file-states.ts';
+import type { SecretFileState } from '../secrets/secrets.ts';
 import type { StoreName } from '../sharing/store-report.ts';
 import {
   CONNECTION_CLOSED_REASONS,

@@ -3,7 +3,7 @@ import type { BankList } from '../banks/bank-list.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
 import { redacting, type Redaction } from '../secrets/redaction.ts';
-import type { SecretFileState } from '../secrets/file-states.ts';
+import type { SecretFileState } from '../secrets/secrets.ts';
 import type { StoreName } from '../sharing/store-report.ts';
 import type { ServiceEvent, StoreState } from './events.ts';
 import { createHistory } from './history.ts';

@@ -292,10 +292,6 @@ test.each<[env: EnvironmentVariables, ...problems: string[]]>([
     { ...GRANT, PROVIDER_CLIENT_SECRET_FILE: '/x' },
     'PROVIDER_CLIENT_SECRET_FILE: is set as well as',
   ],
-  [
-    { ...GRANT, PROVIDER_CLIENT_SECRET: '\\\\' },
-    'PROVIDER_CLIENT_SECRET: has fewer than 1 characters',
-  ],
   [{ PROVIDER_TLS_CERT_FILE: '/cert' }, 'PROVIDER_TLS_KEY_FILE: is required too'],
   [{ PROVIDER_TLS_KEY_FILE: '/key' }, 'PROVIDER_TLS_CERT_FILE: is required too'],
   [{ PORT: '3001' }, 'MANAGEMENT_PORT: is the same as PORT'],

@@ -281,8 +281,8 @@ test.each<[kind: string, parse: Parse, texts: readonly string[]]>([
     values.toEgressProxy,
     each(`http://%@p|http://u:%zz@p|http://u:${TOO_LONG}@h`),
   ],
-  ['a bearer token', toBearer, each('|abc|abc\\|abc d|abcd\n|abcdé|\u007fabcd')],
-  ['a secret', toPlainSecret, ['', '\\', 'a\0', 'x'.repeat(8_193), 'é'.repeat(4_097)]],
+  ['a bearer token', toBearer, each('|abc|abc d|abcd\n|abcdé|\u007fabcd')],
+  ['a secret', toPlainSecret, ['', 'a\0', 'x'.repeat(8_193), 'é'.repeat(4_097)]],
 ])('%s: nothing else is read', (_kind, parse, texts) => {
   for (const text of texts) {
     const refusal = (): unknown => {
@@ -306,14 +306,18 @@ test.each<[parse: Parse, text: string, problem: string]>([
   [values.toPort, 'off', 'is not a port; use a number from 0 to 65535 (0 picks a free one)'],
   [values.toPortOrOff, 'on', 'is not a port; use a number from 0 to 65535, or off'],
   [toBearer, '', `is empty; ${NEEDS}`],
-  [toBearer, 'abc', `has fewer than 4 characters, not counting backslashes; ${NEEDS}`],
+  [toBearer, 'abc', `has fewer than 4 characters; ${NEEDS}`],
   [
     toBearer,
     'ab cd',
     'has a character that a header cannot carry, such as a space; it needs 4 to 8192 visible ASCII',
   ],
   [toBearer, 'x'.repeat(8_193), `has more than 8192 bytes; ${NEEDS}`],
-  [toPlainSecret, 'a\0b', 'has a NUL character; it needs 1 to 8192 bytes of text'],
+  [
+    toPlainSecret,
+    'a\0b',
+    'has more than one line, or a NUL character; keep the line with the secret; it needs 1 to 8192 bytes of text',
+  ],
   ...LISTS.map(([parse, item]): [Parse, string, string] => [
     parse,
     listOf(101, item),

@@ -92,12 +92,3 @@ export const encryptedKey = (pair: Pair, form: 'pkcs8' | 'ec' = 'pkcs8'): string
   execFileSync('openssl', [...command, '-in', pair.keyFile, ...output], { stdio: 'pipe' });
   return file;
 };
-
-/** A certificate in PEM, of which the time from which it is valid is not a time. */
-export const withoutDate = (pem: string): string => {
-  const der = Buffer.from(pem.replaceAll(/-----[^-]+-----|\s/g, ''), 'base64');
-  // A UTCTime (RFC 5280 section 4.1.2.5.1): its tag, its length and 13 characters.
-  const at = der.indexOf(Buffer.from([0x17, 13])) + 2;
-  der.write('209999000000Z', at, 'latin1');
-  return `-----BEGIN CERTIFICATE-----\n${der.toString('base64')}\n-----END CERTIFICATE-----\n`;
-};

@@ -1,16 +1,20 @@
-import { systemClock, type Clock } from '../../src/clock.ts';
-import { secretCheckFor } from '../../src/config/config.ts';
-import { createSecretFiles, type SecretFiles } from '../../src/secrets/secret-files.ts';
+import type { Clock } from '../../src/clock.ts';
+import { secretRulesFor } from '../../src/config/config.ts';
+import { createSecrets, type Secrets } from '../../src/secrets/secrets.ts';
 
 /** For a part of the service that a test makes by itself. */
 export const createTestSecrets = (
   clock: Clock,
   addSecret: (variable: string, secret: string) => void = () => undefined,
-): SecretFiles =>
-  createSecretFiles({
-    problemOf: secretCheckFor('sandbox'),
+): Secrets =>
+  createSecrets({
+    sources: {
+      PROVIDER_ACCESS_TOKEN: { reveal: () => 'token' },
+      PROVIDER_CLIENT_SECRET: { reveal: () => 'emulator-secret' },
+    },
+    tlsFiles: {},
+    rules: secretRulesFor('sandbox'),
     addSecret,
     clock,
-    ioClock: systemClock,
     onEvent: () => undefined,
   });

@@ -68,11 +68,6 @@ test('a refresh loads now, and says whether anything changed', async () => {
     outcome: 'unchanged',
     count: BANKS.length,
     rejected: 0,
-    token: {
-      from: 'PROVIDER_ACCESS_TOKEN',
-      isNew: false,
-      acceptedSince: '2026-01-01T00:16:40.000Z',
-    },
     secretFiles: {},
   });
   await rig.emulator.behave('some-unusable');

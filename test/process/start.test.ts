@@ -152,26 +152,6 @@ test('DEBUG does not make libraries print requests', async () => {
   expect(service.written()).not.toContain('SECRET-QUERY');
 });
 
-test('a file system that hangs ends the start with the error, though Node waits for the read', async () => {
-  // Opening a pipe as if it were no pipe keeps a thread, as a dead network file system does.
-  const hang = `
-    import fs, { constants } from 'node:fs';
-    import { syncBuiltinESMExports } from 'node:module';
-    const { open } = fs.promises;
-    fs.promises.open = (path, flags) => open(path, flags & ~constants.O_NONBLOCK);
-    syncBuiltinESMExports();`;
-  execFileSync('mkfifo', [inFolder('token')]);
-  const { exit, output } = run(
-    { PROVIDER_ACCESS_TOKEN: '', PROVIDER_ACCESS_TOKEN_FILE: inFolder('token') },
-    { preload: hang },
-  );
-  // By SIGKILL.
-  expect(await exit).toBe(null);
-  expect(output()).toContain(
-    '\n  PROVIDER_ACCESS_TOKEN_FILE: cannot be read (not within 2000 ms); check the file system',
-  );
-});
-
 test('a port that is in use is named with the variable', async () => {
   const { port } = new URL(emulator().baseUrl);
   const { exit, output } = run({ PORT: port });

@@ -3,7 +3,6 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AccessToken } from '../../src/provider/access-token.ts';
 import { createClientCredentials } from '../../src/provider/client-credentials.ts';
 import { createConnections } from '../../src/provider/connections.ts';
-import { createTlsContextSource } from '../../src/secrets/tls-files.ts';
 import { listenOn } from '../helpers/free-port.ts';
 import { createManualClock, type ManualClock } from '../helpers/manual-clock.ts';
 import { createTestSecrets } from '../helpers/secret-files.ts';
@@ -61,7 +60,7 @@ afterEach(() => {
 const createToken = (): AccessToken => {
   const [timeoutMs, userAgent] = [60_000, 'banks-bff/0.0.0-test'];
   const addSecret = (_variable: string, secret: string) => void secrets.push(secret);
-  const secretFiles = createTestSecrets(clock, addSecret);
+  const secretFiles = createTestSecrets(clock);
   const source = {
     kind: 'client-credentials',
     endpoint: { url, query: undefined },
@@ -81,7 +80,7 @@ const createToken = (): AccessToken => {
     connections: createConnections({
       peer: 'the token endpoint',
       url,
-      tls: createTlsContextSource({}, { secrets: secretFiles, clock }),
+      secrets: secretFiles,
       proxies: { https: undefined, http: undefined, exceptions: '' },
       userAgent,
       timeoutMs,
@@ -92,6 +91,7 @@ const createToken = (): AccessToken => {
     clock,
     random: () => 0.5,
     secrets: secretFiles,
+    addSecret,
     onEvent: ({ type }) => void events.push(type),
   });
 };

@@ -6,7 +6,6 @@ import {
   type Server as TcpServer,
   type Socket,
 } from 'node:net';
-import { createSecureContext } from 'node:tls';
 import { createGzip } from 'node:zlib';
 import { LoadError } from '../../src/banks/load-error.ts';
 import { parseConfig, type Config } from '../../src/config/config.ts';
@@ -61,7 +60,7 @@ const connect = (proxies = NO_PROXIES, lookup?: LookupFunction): Connections =>
   createConnections({
     peer: 'the provider',
     url,
-    tls: { current: () => Promise.resolve(createSecureContext()), problem: () => undefined },
+    secrets: createTestSecrets(createManualClock()),
     proxies,
     userAgent: 'banks-bff/0.0.0-test',
     timeoutMs: 5_000,
@@ -277,6 +276,7 @@ const createLoads = (env: Record<string, string>, isLate = true) => {
     version: '0.0.0-test',
     clock,
     secrets: createTestSecrets(clock),
+    addSecret: () => undefined,
     random: () => 0.5,
     onEvent: ({ type }) => void events.push(type),
     createConnections: watched,

@@ -285,7 +285,7 @@ describe('the rotation of a client certificate', () => {
     rig.clock.skip(2 * 86_400_000);
     rig.clock.advance(0);
     await eventually(() =>
-      /PROVIDER_TLS_CERT_FILE is valid only from .* to 2026-01-02; get/.test(
+      /PROVIDER_TLS_CERT_FILE is valid only from .* to Jan  2 00:00:00 2026 GMT; get/.test(
         failureOf(rig)?.message ?? '',
       ),
     );

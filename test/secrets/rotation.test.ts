@@ -50,7 +50,7 @@ const rotateAll = async (way: Way): Promise<string> => {
 describeWithRedis('the runbook for secrets', () => {
   test.each([
     ['PROVIDER_ACCESS_TOKEN_FILE', 'without permission'],
-    ['PROVIDER_CLIENT_SECRET_FILE', 'with Bearer in front'],
+    ['PROVIDER_CLIENT_SECRET_FILE', 'of two lines'],
   ] as const)('with %s holds for files that are %s', async (way, how) => {
     expect(await spoilAll(way, SPOILED[how])).not.toMatch(ANY_SECRET);
   });

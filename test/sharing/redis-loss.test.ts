@@ -390,32 +390,6 @@ describeWithRedis('with a real Redis', () => {
     }
   });
 
-  test('an operation that hangs on a replaced connection does not end the new one', async () => {
-    const ioClock = createManualClock();
-    const replaced = await connectionToCut();
-    const file = join(temporaryFolder(), 'redis-url');
-    writeFileSync(file, replaced.url);
-    const env = { CACHE_REDIS_URL: '', CACHE_REDIS_URL_FILE: file, MANAGEMENT_TOKEN };
-    const one = await start({ ioClock, env });
-    await eventually(() => one.service.list.status().isShared === true);
-    replaced.hold();
-    await advanceOnceIdle(5_000, one);
-    await eventually(replaced.isHolding);
-    writeFileSync(file, redis.url);
-    const answer = fetch(`${one.managementUrl}/refresh`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${MANAGEMENT_TOKEN}` },
-    });
-    // The deadlines of that operation, and of all that the replaced connection may still have.
-    await eventually(() => ioClock.waits().filter((waitMs) => waitMs === 500).length === 2);
-    ioClock.advance(500);
-    expect((await answer).status).toBe(200);
-    expect(one.service.list.status().isShared).toBe(true);
-    expect(one.messages().filter((message) => message.startsWith('CACHE_REDIS'))).toEqual([
-      'CACHE_REDIS_URL: no saved list yet',
-    ]);
-  });
-
   test('a byte that is damaged in the head of a list spoils none of the lists after it', async () => {
     const one = await start();
     await eventually(() => one.service.list.status().isShared === true);

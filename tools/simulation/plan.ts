@@ -13,11 +13,11 @@ const STORES = [
   { weight: 4, hasRedis: false, hasSnapshot: true, needs: ['snapshot', 'any'] },
   { weight: 1, hasRedis: false, hasSnapshot: false, needs: [] },
 ] as const;
-/** One in four has its secrets in files. */
-const FLEETS = STORES.flatMap((stores) => [
-  { ...stores, weight: 3 * stores.weight, hasSecretFiles: false },
-  { ...stores, hasSecretFiles: true, needs: [...stores.needs, 'secret files'] },
-]);
+const FLEETS = STORES.map((stores) => ({
+  ...stores,
+  hasSecretFiles: false,
+  needs: [...stores.needs] as readonly string[],
+}));
 type Stores = (typeof FLEETS)[number];
 
 /** One of these actions, of those that mean something with these stores. */

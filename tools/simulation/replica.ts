@@ -2,6 +2,7 @@ import type { Overridable } from '../../src/banks/guard/guard.ts';
 import { createSystemClock, type Clock } from '../../src/clock.ts';
 import { parseConfig, type Config } from '../../src/config/config.ts';
 import { createCore, type Core } from '../../src/core.ts';
+import { unusableOf } from '../../src/secrets/secrets.ts';
 import type { Files } from '../../src/sharing/snapshot-file.ts';
 import type { ServiceEvent } from '../../src/telemetry/events.ts';
 import { createEventLog, createLogger } from '../../src/telemetry/log.ts';
@@ -12,7 +13,6 @@ import type { Caller, ProviderWorld } from './provider.ts';
 import type { RedisUser, RedisWorld } from './redis.ts';
 import {
   ADDRESS,
-  contentOf,
   newSecretFile,
   SECRET_NAMES,
   secretIn,
@@ -196,21 +196,6 @@ const fail = (code: string): never => {
   throw Object.assign(new Error(code), { code });
 };
 
-/** Reads a file with a secret. */
-const readSecretFile = async (
-  { world }: Surroundings,
-  { secretFiles, name }: Machine,
-  life: RedisUser,
-  path: string,
-): Promise<string> => {
-  const delayMs = 1 + world.luck(`secrets ${name}`) ** 4 * 20;
-  await new Promise<void>(
-    (resolve) => void world.later(delayMs, life, 'a secret is read', resolve),
-  );
-  const file = secretFiles.get(path.slice(FOLDER.length) as SecretName);
-  return (file && contentOf(file)) ?? fail('ENOENT');
-};
-
 /** How often a service looks at its files. */
 const LOOK_EVERY_MS = 500;
 
@@ -317,7 +302,6 @@ export const start = (surroundings: Surroundings, machine: Machine): void => {
     createConnections: () => provider.connect(life),
     loadRedisClient: () => Promise.resolve(redis.createClient(life)),
     files: createFiles(surroundings, machine, life),
-    readSecretFile: (path) => readSecretFile(surroundings, machine, life, path),
     compressors: { gzip: compress('gzip'), br: compress('br') },
   });
   const started: Life = Object.assign(life, { core });
@@ -402,7 +386,7 @@ const look = ({ world, history, provider }: Surroundings, life: Life): void => {
     list: cached && provider.find(process.fields, cached.json),
     isReady: core.list.served() !== undefined,
     isSaved: cached !== undefined && (machine.disk.content?.includes(cached.json) ?? false),
-    unusableFiles: core.secrets.unusable().map(({ variable }) => variable),
+    unusableFiles: unusableOf(core.secrets.states()).map(({ variable }) => variable),
   });
 };
 
@@ -440,7 +424,7 @@ export const refresh = async (
   life: Life,
   accepts: readonly Overridable[],
 ): Promise<void> => {
-  const { problems } = await life.core.secretsRenewal.renew();
+  const problems = await life.core.renewSecrets();
   const id = `refresh-${history.refreshes.length}`;
   const made: Refresh = { process: life.process, atMs: world.nowMs(), accepts, id, problems };
   history.refreshes.push(made);

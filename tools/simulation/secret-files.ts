@@ -45,7 +45,7 @@ export const newSecretFile = (first: string): SecretFile => ({
 });
 
 /** What is in a file; undefined: there is none. */
-export const contentOf = ({ first, version, flaw }: SecretFile): string | undefined =>
+const contentOf = ({ first, version, flaw }: SecretFile): string | undefined =>
   flaw === undefined ? versionOf(first, version) : FLAWS[flaw];
 
 /** The secret that a file holds; undefined: it is not usable. */

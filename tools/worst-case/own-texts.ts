@@ -5,9 +5,9 @@ import { parseConfig } from '../../src/config/config.ts';
 import { checkConfig } from '../../src/config/environment.ts';
 import { VARIABLE_NAMES, type VariableName } from '../../src/config/variables.ts';
 import { createRedaction } from '../../src/secrets/redaction.ts';
-import { SECRET_NAMES } from '../../src/secrets/secret-files.ts';
+import { SECRET_NAMES } from '../../src/secrets/secrets.ts';
 import { MAX_SECRET_BYTES } from '../../src/secrets/secret.ts';
-import { checkTlsFiles } from '../../src/secrets/tls-files.ts';
+import { readTlsFiles } from '../../src/secrets/tls-files.ts';
 import { SANDBOX } from '../../test/helpers/sandbox.ts';
 import { ignoringErrors, type TextPlace } from './text-place.ts';
 import { numbered, PLAIN, repeat, SHAPES, startingWith, type Shape } from './shapes.ts';
@@ -135,7 +135,7 @@ export const ownPlaces = (directory: string): readonly TextPlace[] => [
     reader: (text) => {
       const path = join(directory, 'ca.pem');
       writeFileSync(path, text);
-      return () => checkTlsFiles({ PROVIDER_TLS_CA_FILE: path }, Date.now());
+      return () => readTlsFiles({ PROVIDER_TLS_CA_FILE: path }, Date.now());
     },
   },
 ];

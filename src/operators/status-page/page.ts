@@ -4,7 +4,7 @@ import { countRejected, type FieldRule } from '../../banks/reading/entry.ts';
 import { isServable } from '../../banks/freshness.ts';
 import { notAfter, toIso } from '../../clock.ts';
 import type { Minute } from '../../telemetry/history.ts';
-import { unusableOf } from '../../secrets/file-states.ts';
+import { unusableOf } from '../../secrets/secrets.ts';
 import { explainFailure } from '../../banks/load-error.ts';
 import type { Action } from '../../failure-kinds.ts';
 import { formatCount, formatDuration, formatTime } from './format.ts';
@@ -197,7 +197,7 @@ const fileFact = ({ secretFiles }: PageContent): Html | false => {
   if (secretFiles.length === 0) return false;
   const unusable = unusableOf(secretFiles).map(({ variable }) => variable);
   return unusable.length === 0
-    ? fact('Secret files', 'usable', `${secretFiles.length} configured, read twice a second`)
+    ? fact('Secret files', 'usable', `${secretFiles.length} configured, read every 10 s`)
     : fact('Secret files', `${unusable.length} not usable`, unusable.join(', '));
 };
 

@@ -1,5 +1,5 @@
 import { notAfter } from '../../clock.ts';
-import { unusableOf, type SecretFileState } from '../../secrets/file-states.ts';
+import { unusableOf, type SecretFileState } from '../../secrets/secrets.ts';
 import { formatCount, formatDuration, formatTime } from './format.ts';
 
 /** What the page says about unusable secret files; undefined if all are usable. Pure. */
@@ -19,6 +19,6 @@ export const describeUnusableFiles = (secretFiles: readonly SecretFileState[], n
       };
     }),
     action:
-      'Correct the secret files under “What is wrong”. They are read again twice a second; then POST /refresh shows whether the provider accepts what they hold.',
+      'Correct the secret files under “What is wrong”. They are read again every 10 s; then POST /refresh shows whether the provider accepts what they hold.',
   };
 };

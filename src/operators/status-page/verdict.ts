@@ -10,7 +10,7 @@ import {
 import { explainFailure } from '../../banks/load-error.ts';
 import { notAfter } from '../../clock.ts';
 import { FAILURE_KINDS, type Action } from '../../failure-kinds.ts';
-import type { SecretFileState } from '../../secrets/file-states.ts';
+import type { SecretFileState } from '../../secrets/secrets.ts';
 import type { StoreState } from '../../telemetry/events.ts';
 import type { DrainTimes } from '../drain-times.ts';
 import { describeUnusableFiles } from './unusable-files.ts';
