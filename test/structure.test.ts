@@ -20,10 +20,10 @@ const MAY_IMPORT: Readonly<Record<string, string>> = {
   'core.ts': 'secrets config banks provider sharing telemetry',
   'http-front': 'node:http',
   http: 'secrets config failure-kinds.ts banks telemetry http-front express helmet lru-cache negotiator node:http pino pino-http proxy-addr',
-  operators:
+  management:
     'secrets config banks failure-kinds.ts telemetry http-front http express node:http pino',
   doctor: 'secrets config banks failure-kinds.ts provider sharing core.ts undici',
-  'service.ts': 'secrets config banks core.ts telemetry http operators pino',
+  'service.ts': 'secrets config banks core.ts telemetry http management pino',
   commands: 'secrets config banks core.ts telemetry doctor service.ts',
   'main.ts': 'secrets telemetry commands',
 };
