@@ -11,7 +11,7 @@ import { dirname, join, relative } from 'node:path';
  */
 const MAY_IMPORT: Readonly<Record<string, string>> = {
   secrets: '',
-  config: 'secrets proxy-addr',
+  config: 'secrets proxy-addr zod',
   'failure-kinds.ts': '',
   banks: 'failure-kinds.ts lru-cache',
   provider: 'secrets config banks undici',

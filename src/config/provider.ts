@@ -1,8 +1,8 @@
 import type { SecretSource } from '../secrets/secrets.ts';
 import type { Secret } from '../secrets/secret.ts';
-import type { TlsFiles } from '../secrets/tls-files.ts';
-import type { VariableReader } from './reader.ts';
-import type { TOKEN_AUTHS, TOKEN_FORMATS, TokenEndpoint } from './values.ts';
+import { sourceOf, type ConfigProblem, type Variables } from './reader.ts';
+import type { TokenEndpoint } from './values.ts';
+import type { Values, VariableName } from './variables.ts';
 
 // The variables about the provider: which one it is, how it is reached, and where its access token
 // comes from.
@@ -17,67 +17,71 @@ export interface ClientCredentials {
   readonly clientId: string;
   readonly clientSecret: SecretSource;
   readonly scope: string | undefined;
-  /**
-   * How the request for a token is written: as RFC 6749 wants it, or as a JSON object with the same
-   * members.
-   */
-  readonly format: (typeof TOKEN_FORMATS)[number];
-  /**
-   * How the client authenticates: HTTP Basic with escapes, without them, or id and secret in the
-   * body.
-   */
-  readonly auth: (typeof TOKEN_AUTHS)[number];
+  /** How the request for a token is written: as RFC 6749 wants it, or as a JSON object. */
+  readonly format: Values['PROVIDER_TOKEN_FORMAT'];
+  /** HTTP Basic with escapes, without them, or id and secret in the body. */
+  readonly auth: Values['PROVIDER_TOKEN_AUTH'];
   /** Further members of the request, form-encoded. */
   readonly params: Secret | undefined;
   /** Where the token is in the grant: names of members, with dots between them. */
   readonly field: string;
 }
 
-/** Undefined where what is missing has been reported. */
-export const readProvider = (reader: VariableReader) => {
-  const environment = reader.optional('PROVIDER_ENVIRONMENT');
-  if (!environment) reader.report('PROVIDER_ENVIRONMENT', 'is required: sandbox or production');
-  const address =
-    environment === 'production' ? 'PROVIDER_PRODUCTION_BASE_URL' : 'PROVIDER_SANDBOX_BASE_URL';
-  const baseUrl = reader.optional(address);
-  if (environment && !baseUrl)
-    reader.report(address, `is required when PROVIDER_ENVIRONMENT is ${environment}`);
-  const token = readTokenSource(reader);
-  const tls = readTlsPaths(reader);
+export type Provider = NonNullable<ReturnType<typeof toProvider>>;
+
+/** Undefined where something is missing, which {@link providerProblems} names. */
+export const toProvider = ({ values }: Variables) => {
+  const environment = values.PROVIDER_ENVIRONMENT;
+  const baseUrl = environment && values[BASE_URL[environment]];
+  const token = toTokenSource(values);
   if (!environment || !baseUrl || !token) return undefined;
   return {
     environment,
     baseUrl,
     /** The query of the request for the list, without its question mark. */
-    query: reader.optional('PROVIDER_QUERY'),
+    query: values.PROVIDER_QUERY,
     /** Further header lines of that request. */
-    headers: reader.secret('PROVIDER_HEADERS'),
+    headers: sourceOf(values, 'PROVIDER_HEADERS'),
     token,
-    tls,
+    tls: {
+      PROVIDER_TLS_CA_FILE: values.PROVIDER_TLS_CA_FILE,
+      PROVIDER_TLS_CERT_FILE: values.PROVIDER_TLS_CERT_FILE,
+      PROVIDER_TLS_KEY_FILE: values.PROVIDER_TLS_KEY_FILE,
+    },
     /** The way out to the provider and the token endpoint. */
     proxies: {
       /** For https: and http: addresses; undefined: no proxy. */
-      https: reader.optional('HTTPS_PROXY'),
-      http: reader.optional('HTTP_PROXY'),
+      https: values.HTTPS_PROXY,
+      http: values.HTTP_PROXY,
       /** NO_PROXY as it was given; empty: no exceptions. */
-      exceptions: reader.optional('NO_PROXY') ?? '',
+      exceptions: values.NO_PROXY ?? '',
     },
-    timeoutMs: reader.defaulted('PROVIDER_TIMEOUT'),
-    maxBodyBytes: reader.defaulted('PROVIDER_MAX_BODY'),
+    timeoutMs: values.PROVIDER_TIMEOUT,
+    maxBodyBytes: values.PROVIDER_MAX_BODY,
   } as const;
 };
 
-const readTlsPaths = (reader: VariableReader): TlsFiles => {
-  const hasKey = reader.isSet('PROVIDER_TLS_KEY_FILE');
-  if (reader.isSet('PROVIDER_TLS_CERT_FILE') !== hasKey)
-    reader.report(
-      hasKey ? 'PROVIDER_TLS_CERT_FILE' : 'PROVIDER_TLS_KEY_FILE',
-      'is required too: mutual TLS needs a certificate and its key',
-    );
+const BASE_URL = {
+  sandbox: 'PROVIDER_SANDBOX_BASE_URL',
+  production: 'PROVIDER_PRODUCTION_BASE_URL',
+} as const;
+
+const toTokenSource = (values: Values): TokenSource | undefined => {
+  const token = sourceOf(values, 'PROVIDER_ACCESS_TOKEN');
+  if (token) return { kind: 'given', token };
+  const { PROVIDER_TOKEN_URL: endpoint, PROVIDER_CLIENT_ID: clientId } = values;
+  const clientSecret = sourceOf(values, 'PROVIDER_CLIENT_SECRET');
+  if (!endpoint || !clientId || !clientSecret) return undefined;
   return {
-    PROVIDER_TLS_CA_FILE: reader.optional('PROVIDER_TLS_CA_FILE'),
-    PROVIDER_TLS_CERT_FILE: reader.optional('PROVIDER_TLS_CERT_FILE'),
-    PROVIDER_TLS_KEY_FILE: reader.optional('PROVIDER_TLS_KEY_FILE'),
+    kind: 'client-credentials',
+    endpoint,
+    clientId,
+    clientSecret,
+    scope: values.PROVIDER_TOKEN_SCOPE,
+    format: values.PROVIDER_TOKEN_FORMAT,
+    auth: values.PROVIDER_TOKEN_AUTH,
+    params: values.PROVIDER_TOKEN_PARAMS,
+    field: values.PROVIDER_TOKEN_FIELD,
   };
 };
 
@@ -90,64 +94,47 @@ const CLIENT_CREDENTIALS = [
   'PROVIDER_TOKEN_PARAMS',
 ] as const;
 
-const readTokenSource = (reader: VariableReader): TokenSource | undefined => {
-  const hasCredentials = CLIENT_CREDENTIALS.some(reader.isSet);
-  const ways = [
-    reader.isSet('PROVIDER_ACCESS_TOKEN'),
-    reader.isSet('PROVIDER_ACCESS_TOKEN_FILE'),
-    hasCredentials,
-  ].filter(Boolean).length;
+const FIXED_TOKENS = ['PROVIDER_ACCESS_TOKEN', 'PROVIDER_ACCESS_TOKEN_FILE'] as const;
+
+/** What is missing, or does not go together. */
+export const providerProblems = ({ values, isSet }: Variables): readonly ConfigProblem[] => {
+  const { PROVIDER_ENVIRONMENT: environment } = values;
+  const problems: ConfigProblem[] = [];
+  const report = (variables: readonly string[], text: string): void =>
+    void problems.push({ variables, text });
+  const require = (name: VariableName, why: string): void => {
+    if (!isSet(name)) report([name], why);
+  };
+  require('PROVIDER_ENVIRONMENT', 'is required: sandbox or production');
+  if (environment)
+    require(BASE_URL[environment], `is required when PROVIDER_ENVIRONMENT is ${environment}`);
+  if (isSet('PROVIDER_TLS_CERT_FILE') || isSet('PROVIDER_TLS_KEY_FILE'))
+    for (const name of ['PROVIDER_TLS_CERT_FILE', 'PROVIDER_TLS_KEY_FILE'] as const)
+      require(name, 'is required too: mutual TLS needs a certificate and its key');
+
+  const isGranted = CLIENT_CREDENTIALS.some(isSet);
+  const ways = FIXED_TOKENS.filter(isSet).length + Number(isGranted);
   if (ways !== 1) {
-    reader.report(
-      ['PROVIDER_ACCESS_TOKEN', 'PROVIDER_ACCESS_TOKEN_FILE', 'PROVIDER_TOKEN_URL'],
+    report(
+      [...FIXED_TOKENS, 'PROVIDER_TOKEN_URL'],
       `${ways === 0 ? 'none is' : 'more than one is'} configured; configure exactly one way to a token: ` +
         'a fixed token, its file, or PROVIDER_TOKEN_URL with PROVIDER_CLIENT_ID and PROVIDER_CLIENT_SECRET ' +
         'or PROVIDER_CLIENT_SECRET_FILE',
     );
-    return undefined;
+    return problems;
   }
-  if (hasCredentials) return readClientCredentials(reader);
-  const token = reader.secret('PROVIDER_ACCESS_TOKEN');
-  return token && { kind: 'given', token };
-};
-
-const readClientCredentials = (reader: VariableReader): TokenSource | undefined => {
-  const endpoint = reader.optional('PROVIDER_TOKEN_URL');
-  const clientId = reader.optional('PROVIDER_CLIENT_ID');
-  const clientSecret = reader.secret('PROVIDER_CLIENT_SECRET');
-  const grant = 'for the client-credentials grant';
-  if (!endpoint) reader.report('PROVIDER_TOKEN_URL', `is required ${grant}`);
-  if (
-    endpoint?.url.protocol === 'http:' &&
-    reader.optional('PROVIDER_ENVIRONMENT') === 'production'
-  )
-    reader.report(
-      'PROVIDER_TOKEN_URL',
-      'must be https: in production; the client secret is sent there',
-    );
-  if (!clientId) reader.report('PROVIDER_CLIENT_ID', `is required ${grant}`);
-  if (!clientSecret)
-    reader.report('PROVIDER_CLIENT_SECRET', `or PROVIDER_CLIENT_SECRET_FILE is required ${grant}`);
-  if (!endpoint || !clientId || !clientSecret) return undefined;
-  const scope = reader.optional('PROVIDER_TOKEN_SCOPE');
-  const format = reader.defaulted('PROVIDER_TOKEN_FORMAT');
-  const auth = reader.defaulted('PROVIDER_TOKEN_AUTH');
-  if (auth === 'basic_plain' && clientId.includes(':'))
-    reader.report(
-      'PROVIDER_CLIENT_ID',
+  if (!isGranted) return problems;
+  const grant = 'is required for the client-credentials grant';
+  require('PROVIDER_TOKEN_URL', grant);
+  require('PROVIDER_CLIENT_ID', grant);
+  if (!isSet('PROVIDER_CLIENT_SECRET_FILE'))
+    require('PROVIDER_CLIENT_SECRET', `or PROVIDER_CLIENT_SECRET_FILE ${grant}`);
+  if (environment === 'production' && values.PROVIDER_TOKEN_URL?.url.protocol === 'http:')
+    report(['PROVIDER_TOKEN_URL'], 'must be https: in production; the client secret is sent there');
+  if (values.PROVIDER_TOKEN_AUTH === 'basic_plain' && values.PROVIDER_CLIENT_ID?.includes(':'))
+    report(
+      ['PROVIDER_CLIENT_ID'],
       'has a colon, which basic_plain cannot send (RFC 7617); set PROVIDER_TOKEN_AUTH to basic or post',
     );
-  const params = reader.optional('PROVIDER_TOKEN_PARAMS');
-  const field = reader.defaulted('PROVIDER_TOKEN_FIELD');
-  return {
-    kind: 'client-credentials',
-    endpoint,
-    clientId,
-    clientSecret,
-    scope,
-    format,
-    auth,
-    params,
-    field,
-  };
+  return problems;
 };

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { parse, parseAllDocuments } from 'yaml';
 import { parseConfig } from '../../src/config/config.ts';
-import { SECRET_VARIABLES, VARIABLES } from '../../src/config/variables.ts';
+import { SECRET_VARIABLES, VARIABLE_NAMES } from '../../src/config/variables.ts';
 import { ALERT_RULES } from '../helpers/monitoring-files.ts';
 import { read } from '../helpers/repository.ts';
 import { startRig } from '../helpers/rig.ts';
@@ -30,7 +30,7 @@ const env: Readonly<Record<string, string>> = Object.fromEntries(
 );
 
 test("the Deployment's variables and ports are the service's, and no Service has the management port", () => {
-  expect(Object.keys(VARIABLES)).toEqual(expect.arrayContaining(Object.keys(env)));
+  expect(VARIABLE_NAMES).toEqual(expect.arrayContaining(Object.keys(env)));
   const { provider, listen, management, shutdownGraceMs } = parseConfig(env);
   expect(provider.environment).toBe('production');
   expect(provider.baseUrl.port).toBe('');

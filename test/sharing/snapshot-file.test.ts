@@ -427,16 +427,6 @@ describe('nothing is replaced that the service did not write:', () => {
       'cannot be read (not a regular file); name a',
     ],
     [
-      'a path without a directory',
-      () => (path += 's/list'),
-      'its directory cannot be written (ENOENT);',
-    ],
-    [
-      'a link to such a path',
-      () => symlinkSync(`${path}s/list`, path),
-      'its directory cannot be written (ENOENT);',
-    ],
-    [
       'a path that ends as one of a directory',
       () => (path += '/'),
       'names a directory; name a file that',
@@ -447,16 +437,17 @@ describe('nothing is replaced that the service did not write:', () => {
     expect(problems).toContain(`CACHE_SNAPSHOT_FILE: ${problem}`);
   });
 
-  test('the file of another variable is named with it', async () => {
-    writeFileSync(path, 'the-token-of-the-provider');
-    // Two ways of writing its path.
-    const token = `${dirname(path)}//banks.snapshot`;
-    const list = `${dirname(path)}/./banks.snapshot`;
-    expect(
-      await problemsOf({ PROVIDER_ACCESS_TOKEN_FILE: token, CACHE_SNAPSHOT_FILE: list }),
-    ).toContain(
-      'CACHE_SNAPSHOT_FILE, PROVIDER_ACCESS_TOKEN_FILE: name the same file, which the snapshot would replace',
-    );
+  const header = '{"format":"banks-bff/list","version":1}';
+  test.each([
+    ['whole', header],
+    ['cut short', header.slice(0, 11)],
+    ['zeros', '\0'.repeat(100)],
+    ['behind a byte order mark', `\uFEFF${header}`],
+    ['with a flipped bit', header.replace('b', 'c')],
+    ['empty', ''],
+  ])('a snapshot that is %s keeps no service from starting', async (_what, content) => {
+    writeFileSync(path, content);
+    expect(await problemsOf({ PROVIDER_ACCESS_TOKEN: 'some-token' })).toBe('none');
   });
 
   test('a link stays, and the file that it names is written, which did not exist', async () => {

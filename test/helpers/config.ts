@@ -1,0 +1,29 @@
+import { ConfigError, describeProblem, parseConfig } from '../../src/config/config.ts';
+import type { ConfigProblem, EnvironmentVariables } from '../../src/config/reader.ts';
+
+/** What is needed in each environment. */
+export const SANDBOX = {
+  PROVIDER_ENVIRONMENT: 'sandbox',
+  PROVIDER_SANDBOX_BASE_URL: 'http://localhost:4000',
+  PROVIDER_ACCESS_TOKEN: 'a-token',
+};
+export const PRODUCTION = {
+  PROVIDER_ENVIRONMENT: 'production',
+  PROVIDER_PRODUCTION_BASE_URL: 'https://api.example.com',
+  PROVIDER_ACCESS_TOKEN: 'a-longer-token',
+  BANK_FIELDS: 'code,name',
+};
+
+/** What is wrong with `env`, a line each. */
+export const problemsOf = (
+  env: EnvironmentVariables,
+  fileProblems?: readonly ConfigProblem[],
+): readonly string[] => {
+  try {
+    parseConfig(env, fileProblems);
+    return [];
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems.map(describeProblem);
+    throw error;
+  }
+};
