@@ -3,5 +3,5 @@
 export { createHttpFront, type HttpFront, type IsOverCapacity } from './front.ts';
 export type { FlatHeaders } from './headers.ts';
 export type { HotPath } from './hot-path.ts';
-export { LIMITS, MAX_HOST_LENGTH, type Limits } from './limits.ts';
-export { authorityOf, refusalOf, type RefusalCode, type RefusalResponse } from './refusals.ts';
+export { LIMITS, type Limits } from './limits.ts';
+export { refusalOf, type RefusalCode, type RefusalResponse } from './refusals.ts';

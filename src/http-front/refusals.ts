@@ -56,8 +56,7 @@ const isAbsoluteForm = (url: string): boolean => {
 };
 
 /** Of an absolute target; undefined for another one. */
-export const authorityOf = (url: string): string | undefined =>
-  /^https?:\/\/([^/?#]*)/i.exec(url)?.[1];
+const authorityOf = (url: string): string | undefined => /^https?:\/\/([^/?#]*)/i.exec(url)?.[1];
 
 const countHosts = (rawHeaders: readonly string[]): number =>
   rawHeaders.filter(

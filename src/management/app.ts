@@ -94,7 +94,7 @@ export const createManagementApp = (
       resource('/status-page.js', file('status-page.js', 'text/javascript'));
       app
         .route('/refresh')
-        .post(createTokenCheck(readToken, options, onRefusal), createRefresh(options))
+        .post(createTokenCheck(readToken, onRefusal), createRefresh(options))
         .all((req, res) => {
           res.set('Allow', 'POST');
           refuse(req, res, 'method_not_allowed');
@@ -141,9 +141,7 @@ const file = (name: string, type: string): RequestHandler => {
 const createRefresh =
   ({ list, renewSecrets, secretFiles, redact }: ManagementServerOptions): RequestHandler =>
   async (req, res) => {
-    // A longer target cannot be valid, and would take time to parse.
-    const isShort = req.url.length <= MAX_REFRESH_TARGET;
-    const overrides = isShort ? toOverrides(req.query) : undefined;
+    const overrides = toOverrides(req.query);
     if (!overrides) {
       sendProblem(res, 'bad_request', {
         detail: `The only parameter is accept: ${OVERRIDABLE.join(' or ')}, or both, separated by a comma.`,
@@ -165,7 +163,7 @@ const createRefresh =
     }
     if (problems.length > 0) {
       sendProblem(res, 'secrets_not_renewed', {
-        detail: redact([...problems, 'The list was renewed'].join('. ')),
+        detail: redact(['The list was renewed', ...problems].join('. ')),
         secretFiles: toMembers(secretFiles()),
       });
       return;
@@ -181,9 +179,6 @@ const createRefresh =
     };
     sendUncached(res, JSON_TYPE, JSON.stringify(response));
   };
-
-/** In characters; the longest valid target has 31. */
-const MAX_REFRESH_TARGET = 200;
 
 /** Each variable with when the service first used the current content of its file. */
 const toMembers = (files: readonly SecretFileState[]) =>

@@ -29,7 +29,7 @@ export const createManagementServer = (
   });
 };
 
-/** For Prometheus, probes, some open status pages, and wrong tokens that wait for their 401. */
+/** For Prometheus, probes and some open status pages. */
 const MANAGEMENT_LIMITS: Limits = {
   ...LIMITS,
   connections: 100,
