@@ -40,6 +40,7 @@ export const withDeadline = async <T>(
       if (clock.monotonicMs() - startedAtMs > limitMs) giveUp(timeoutError());
       else resolve(value);
     };
-    void work(controller.signal).then(settle, reject).finally(end);
+    // Also where the work throws before it returns a promise.
+    void Promise.resolve(controller.signal).then(work).then(settle, reject).finally(end);
   });
 };

@@ -3,26 +3,12 @@
 
 /**
  * Replaces control characters, invisible ones and those that change the writing direction by their
- * code, such as `\u{1b}`. With more than {@link MAX_CODES} it is not text for people, and is cut
- * there. Escape sequences could recolour a terminal, move its cursor or rename its window.
+ * code, such as `\u{1b}`. Escape sequences could recolour a terminal, move its cursor or rename its
+ * window.
  */
-export const printable = (text: string): string => {
-  let end = 0;
-  UNPRINTABLE.lastIndex = 0;
-  for (let count = 0; count < MAX_CODES && UNPRINTABLE.test(text); count += 1)
-    end = UNPRINTABLE.lastIndex;
-  const rest = text.slice(end);
-  const restEnd = rest.search(UNPRINTABLE);
-  return (
-    text.slice(0, end).replaceAll(UNPRINTABLE, toCode) +
-    (restEnd < 0 ? rest : `${rest.slice(0, restEnd)}…`)
-  );
-};
+export const printable = (text: string): string => text.replaceAll(UNPRINTABLE, toCode);
 
 const toCode = (char: string): string => String.raw`\u{${(char.codePointAt(0) ?? 0).toString(16)}}`;
-
-/** Each takes far longer than a character that is printed as it is. */
-const MAX_CODES = 50;
 
 /**
  * Control, format (including bidirectional), lone surrogate, private-use, line and paragraph

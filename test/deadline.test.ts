@@ -48,3 +48,14 @@ test('a signal ends it early, with its own reason, and no timer and no listener 
   await expect(work).rejects.toThrow('stopping');
   expect([clock.waits(), getEventListeners(signal, 'abort')]).toEqual([[], []]);
 });
+
+test('work that throws at once leaves no timer and no listener', async () => {
+  const clock = createManualClock();
+  const { signal } = new AbortController();
+  const fail = (): never => {
+    throw new Error('at once');
+  };
+  const work = withDeadline(fail, { limitMs: 100, clock, timeoutError, signal });
+  await expect(work).rejects.toThrow('at once');
+  expect([clock.waits(), getEventListeners(signal, 'abort')]).toEqual([[], []]);
+});
