@@ -1,8 +1,8 @@
 import { createServer } from 'node:http';
+import { prettyFactory } from 'pino-pretty';
 import { startDemoPage } from '../examples/demo-page/server.ts';
 import { ConfigError, parseConfig, type Config } from '../src/config/config.ts';
 import { createService } from '../src/service.ts';
-import { pretty } from '../src/telemetry/pretty.ts';
 import { readVersion } from '../src/version.ts';
 import { createCallLines } from './call-lines.ts';
 import { DEFAULT_ACCESS_TOKEN, startEmulator, type Emulator } from './emulator.ts';
@@ -50,13 +50,17 @@ const run = async (): Promise<void> => {
     PROVIDER_ACCESS_TOKEN: DEFAULT_ACCESS_TOKEN,
     BANK_FIELDS: 'code,ispb,name',
   });
-  const log = pretty({ write });
+  const toText = prettyFactory({
+    colorize: process.stdout.isTTY,
+    singleLine: true,
+    translateTime: 'HH:MM:ss',
+    ignore: 'severity',
+  });
+  // By default only changes of state are shown; with LOG_LEVEL set, everything at that level.
+  const isShown = (line: string): boolean => env['LOG_LEVEL'] !== undefined || !isRoutine(line);
   const service = createService(config, {
     version: readVersion(),
-    // By default only changes of state are shown; with LOG_LEVEL set, everything at that level.
-    logDestination: env['LOG_LEVEL']
-      ? log
-      : { write: (line) => void (isRoutine(line) || log.write(line)) },
+    logDestination: { write: (line) => void (isShown(line) && write(toText(line))) },
   });
 
   const { publicUrl, managementUrl } = await service.start();

@@ -32,7 +32,6 @@ const { stackOf } = await import('./error-code.ts');
 const { createRedaction } = await import('./secrets/redaction.ts');
 const { createLogDestination, openNonBlocking, writeWithin } =
   await import('./telemetry/log-stream.ts');
-const { pretty } = await import('./telemetry/pretty.ts');
 const { readVersion } = await import('./version.ts');
 
 const redaction = createRedaction();
@@ -61,7 +60,7 @@ const context: ServeContext = {
   openLog: () => {
     const log = createLogDestination(stdoutFd);
     process.on('exit', () => log.flushSync(LAST_LINES_MS));
-    return process.stdout.isTTY ? pretty(log) : log;
+    return log;
   },
   stopSignal,
 };
