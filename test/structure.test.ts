@@ -41,8 +41,8 @@ const PROGRAMS: Readonly<Record<string, string>> = {
   'test/helpers': 'src emulator examples/demo-page',
   'tools/bench': 'emulator test/helpers',
   'tools/simulation': 'src test/helpers',
-  'tools/soak': 'src emulator test/helpers',
-  'tools/worst-case': 'src emulator test/helpers tools/bench',
+  'tools/soak': 'emulator test/helpers',
+  'tools/worst-case': 'src emulator test/helpers',
 };
 
 /** The TypeScript files in `folder`, by their paths in it. */

@@ -1,139 +1,108 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { get } from 'node:http';
-import { brotliDecompressSync, gunzipSync } from 'node:zlib';
-import { LOAD_CPU, stolenSeconds, type Running } from './processes.ts';
+import { LOAD_CPU, type Running } from './processes.ts';
 
-// HTTP requests: single ones that are inspected, and load from wrk that is measured.
+// What the load asks for, and one measurement of it by wrk.
 
-export type RequestHeaders = Readonly<Record<string, string>>;
+type Headers = Readonly<Record<string, string>>;
 
-export interface Inspected {
-  readonly status: number;
-  readonly rawHeaders: readonly string[];
-  /** The Content-Encoding, or `identity`. */
-  readonly encoding: string;
-  readonly etag: string;
-  readonly body: Buffer;
-  /** Bytes received, head and body. */
-  readonly wireBytes: number;
+export interface Scenario {
+  readonly name: string;
+  readonly connections: number;
+  readonly headers: (etag: string) => Headers;
+  /** Whether load.lua gives each request an address, id, browser and cookie of its own. */
+  readonly isVaried: boolean;
 }
 
-/** Sends one GET request on a connection of its own. */
-export const inspect = (url: string, headers: RequestHeaders): Promise<Inspected> =>
-  new Promise((resolve, reject) => {
-    const request = get(url, { headers, agent: false }, (res) => {
-      const chunks: Buffer[] = [];
-      const { socket } = res;
-      res.on('data', (chunk: Buffer) => chunks.push(chunk));
-      res.on('error', reject);
-      res.on('end', () =>
-        resolve({
-          status: res.statusCode ?? 0,
-          rawHeaders: res.rawHeaders,
-          encoding: res.headers['content-encoding'] ?? 'identity',
-          etag: res.headers.etag ?? '',
-          body: Buffer.concat(chunks),
-          wireBytes: socket.bytesRead,
-        }),
-      );
-    });
-    request.on('error', reject);
-  });
-
-export const decode = ({ encoding, body }: Inspected): Buffer => {
-  if (encoding === 'br') return brotliDecompressSync(body);
-  return encoding === 'gzip' ? gunzipSync(body) : body;
+/** Of a same-origin fetch in Chromium, without User-Agent. */
+const CHROMIUM: Headers = {
+  'sec-ch-ua-platform': '"Linux"',
+  'sec-ch-ua': '"Google Chrome";v="131", "Chromium";v="131", "Not_A Brand";v="24"',
+  'sec-ch-ua-mobile': '?0',
+  Accept: '*/*',
+  'Sec-Fetch-Site': 'same-origin',
+  'Sec-Fetch-Mode': 'cors',
+  'Sec-Fetch-Dest': 'empty',
+  Referer: 'https://banks.example/',
+  'Accept-Encoding': 'gzip, deflate, br, zstd',
+  'Accept-Language': 'pt-BR,pt;q=0.9,en-US;q=0.8,en;q=0.7',
 };
 
+/** Browsers behind a load balancer, no two requests alike. */
+export const VARIED: Scenario = {
+  name: 'varied',
+  connections: 64,
+  headers: () => CHROMIUM,
+  isVaried: true,
+};
+
+export const SCENARIOS: readonly Scenario[] = [
+  VARIED,
+  {
+    name: 'load balancer',
+    connections: 8,
+    headers: () => ({ 'X-Forwarded-For': '203.0.113.7', 'Accept-Encoding': 'gzip, br' }),
+    isVaried: false,
+  },
+  {
+    name: '304',
+    connections: 64,
+    headers: (etag) => ({ ...CHROMIUM, 'If-None-Match': etag }),
+    isVaried: false,
+  },
+];
+
 export interface Load {
-  readonly url: string;
-  readonly headers: RequestHeaders;
-  /** Whether each request has an address and an id of its own, as behind a load balancer. */
-  readonly differs: boolean;
+  readonly scenario: Scenario;
+  readonly etag: string;
   readonly seconds: number;
   /** Requests per second; without it, each connection sends its next request at once. */
   readonly rate?: number;
 }
 
 export interface Sample {
+  /** CPU time per request. */
   readonly cpuUs: number;
   readonly requestsPerSecond: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
   readonly p999Ms: number;
-  /** Resident memory after the load, and the most during it. */
-  readonly rssMb: number;
-  readonly peakRssMb: number;
-  /** The share of its CPU that wrk used. */
-  readonly generatorBusy: number;
-  /** At a constant rate: the share of requests that were sent more than 2 ms late, and the most that one was late. */
+  /** At a constant rate: the share of requests that were sent more than 2 ms late. */
   readonly late: number;
-  readonly latestMs: number;
-  /** The share of the CPUs' time that the hypervisor gave to other machines. */
-  readonly stolen: number;
 }
 
-/** What tools/bench/load.lua prints. */
-interface Printed {
+/** What load.lua prints. */
+interface Printed extends Omit<Sample, 'cpuUs' | 'requestsPerSecond'> {
   readonly requests: number;
   readonly seconds: number;
   readonly failed: number;
-  readonly p50Ms: number;
-  readonly p99Ms: number;
-  readonly p999Ms: number;
-  readonly busy: number;
   readonly sent: number;
-  readonly late: number;
-  readonly latestMs: number;
 }
 
-const CONNECTIONS = 64;
-/** At a constant rate a connection waits for its turn, so there must be enough for all requests in flight. */
+/** At a constant rate a connection waits for its turn, so all requests in flight need one. */
 const CONNECTIONS_AT_A_RATE = 256;
 
-/**
- * Runs wrk against a running program.
- * @throws {Error} if a response had a status other than 2xx or 3xx, a connection failed, or no response came
- */
-export const measure = async (running: Running, load: Load): Promise<Sample> => {
-  running.resetPeakRss();
-  const before = running.cpuUs();
-  const stolenBefore = stolenSeconds();
-  const { stdout } = await promisify(execFile)('taskset', [
-    '-c',
-    LOAD_CPU,
-    'wrk',
-    ...wrkArguments(load),
+/** @throws {Error} if a request failed, or had a status other than 2xx or 3xx */
+export const measure = async (running: Running, url: string, load: Load): Promise<Sample> => {
+  const { scenario, etag, seconds, rate } = load;
+  const connections = rate === undefined ? scenario.connections : CONNECTIONS_AT_A_RATE;
+  const headers = Object.entries(scenario.headers(etag)).flatMap(([name, value]) => [
+    '-H',
+    `${name}: ${value}`,
   ]);
+  const wrk = `wrk -t1 -c${connections} -d${seconds}s --timeout 10s -s tools/bench/load.lua`;
+  const variation = scenario.isVaried ? ['--', 'varied', ...(rate ? [String(rate)] : [])] : [];
+  const args = ['-c', LOAD_CPU, ...wrk.split(' '), ...headers, url, ...variation];
+  const before = running.cpuUs();
+  const { stdout } = await promisify(execFile)('taskset', args);
   const cpuUs = running.cpuUs() - before;
   const printed: Printed = JSON.parse(stdout.trimEnd().split('\n').at(-1) ?? '');
-  if (printed.requests === 0) throw new Error('not one response');
-  if (printed.failed > 0)
-    throw new Error(`${printed.failed} of ${printed.requests} requests failed`);
-  const { requests, seconds, p50Ms, p99Ms, p999Ms, busy, sent, late, latestMs } = printed;
+  if (printed.requests === 0 || printed.failed > 0)
+    throw new Error(`${url}: ${printed.failed} of ${printed.requests} requests failed`);
   return {
-    cpuUs: cpuUs / requests,
-    requestsPerSecond: requests / seconds,
-    p50Ms,
-    p99Ms,
-    p999Ms,
-    rssMb: running.rssMb(),
-    peakRssMb: running.peakRssMb(),
-    generatorBusy: busy,
-    late: sent === 0 ? 0 : late / sent,
-    latestMs,
-    stolen: (stolenSeconds() - stolenBefore) / seconds,
+    ...printed,
+    cpuUs: cpuUs / printed.requests,
+    requestsPerSecond: printed.requests / printed.seconds,
+    late: printed.late / Math.max(1, printed.sent),
   };
-};
-
-const wrkArguments = ({ url, headers, differs, seconds, rate }: Load): string[] => {
-  const connections = rate === undefined ? CONNECTIONS : CONNECTIONS_AT_A_RATE;
-  const options = `-t1 -c${connections} -d${seconds}s --timeout 10s -s tools/bench/load.lua`.split(
-    ' ',
-  );
-  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
-  if (!differs) return [...options, ...lines.flatMap((line) => ['-H', line]), url];
-  const text = lines.map((line) => `${line}\r\n`).join('');
-  return [...options, url, '--', text, ...(rate === undefined ? [] : [String(rate)])];
 };

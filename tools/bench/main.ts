@@ -1,110 +1,143 @@
-import { execFileSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { cpus, tmpdir } from 'node:os';
+import { mkdtempSync, existsSync, rmSync } from 'node:fs';
+import { cpus, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { DEFAULT_ACCESS_TOKEN, startEmulator } from '../../emulator/emulator.ts';
-import type { Bench } from './bench.ts';
-import { compareBuilds } from './builds.ts';
-import { comparePeers } from './compare.ts';
-import {
-  startsToMarkdown,
-  summarise,
-  summariseTail,
-  tailToMarkdown,
-  toMarkdown,
-} from './report.ts';
-import { SCENARIOS } from './scenarios.ts';
-import { SERVICE } from './service.ts';
-import { timeStart } from './start.ts';
-import { measureTail } from './tail.ts';
-import { describe, targetsOfPeers, targetsOfTail } from './targets.ts';
-import { PROGRAMS, serviceIn } from './turns.ts';
+import { brotliDecompressSync } from 'node:zlib';
+import { startEmulator } from '../../emulator/emulator.ts';
+import { findFreePort } from '../../test/helpers/free-port.ts';
+import { measure, SCENARIOS, VARIED, type Sample } from './load.ts';
+import { start, type Running } from './processes.ts';
+import { peers, serviceIn, upstream, type Program } from './programs.ts';
+import { toTable } from './report.ts';
+import { ask, record } from './responses.ts';
 
-// npm run bench: compares the service with other programs in one run, all on the Node that runs it.
-// They take turns on one CPU; the load runs on the other. docs/performance.md explains the method
-// and the figures.
+// npm run bench: the CPU time per request and the latency of the built service, beside other
+// programs that send the same bytes, or with `--against DIR` beside its build in another checkout.
+// docs/performance.md explains the method. Needs Linux with two CPUs, and wrk.
 
 const { values } = parseArgs({
   options: {
-    rounds: { type: 'string', default: '5' },
+    against: { type: 'string' },
+    rounds: { type: 'string', default: '3' },
     seconds: { type: 'string', default: '2' },
-    scenarios: { type: 'string', default: String(SCENARIOS.length) },
-    beside: { type: 'string', multiple: true, default: [] },
-    only: { type: 'string', default: 'peers,tail,start' },
+    rate: { type: 'string', default: '2000' },
   },
 });
+const [rounds, seconds, rate] = [values.rounds, values.seconds, values.rate].map(Number);
+if (!rounds || !seconds || !rate)
+  throw new RangeError('--rounds, --seconds, --rate: numbers above 0');
 
-const NODE = `Node ${process.versions.node}`;
-const RESULTS = `tools/bench/results/node-${process.versions.node.split('.')[0]}`;
-const scenarios = SCENARIOS.slice(0, Number(values.scenarios));
-const checkouts = ['.', ...values.beside];
+/** Node compiles its code on the same CPU: its p99 settles after some seconds. */
+const WARM_UP_SECONDS = 4;
+
 const print = (text: string): void => void process.stdout.write(`${text}\n`);
 
-/** Each part prints its figures, and returns what its file in RESULTS contains. */
-const PARTS: Readonly<Record<string, (bench: Bench) => Promise<object>>> = {
-  peers: async (bench) => {
-    const results = await comparePeers(bench, scenarios, PROGRAMS);
-    const summaries = summarise(results, SERVICE);
-    const targets = targetsOfPeers(summaries);
-    print(`\n${toMarkdown(summaries, NODE)}\n\n${targets.map(describe).join('\n')}\n`);
-    return { targets, summaries, results };
-  },
-  tail: async (bench) => {
-    const results = await measureTail(bench);
-    const summaries = summariseTail(results);
-    const targets = targetsOfTail(summaries);
-    print(`\n${tailToMarkdown(summaries, NODE)}\n\n${targets.map(describe).join('\n')}\n`);
-    return { targets, summaries, results };
-  },
-  start: async (bench) => {
-    const figures = await timeStart(bench, checkouts);
-    print(`\n${startsToMarkdown(figures, NODE)}\n`);
-    return { figures };
-  },
-  /** The service alone, as it was built in several checkouts. */
-  builds: async (bench) => {
-    const results = await compareBuilds(bench, scenarios, checkouts.map(serviceIn));
-    const summaries = summarise(results, SERVICE);
-    print(`\n${toMarkdown(summaries, NODE)}\n`);
-    return { summaries, results };
-  },
+/** A program in one round. */
+interface Contestant {
+  readonly name: string;
+  readonly running: Running;
+  readonly url: string;
+  readonly etag: string;
+}
+
+/** The samples of one program in all rounds. */
+interface Measured {
+  readonly program: string;
+  readonly full: Map<string, Sample[]>;
+  readonly atRate: Sample[];
+  peakRssMb: number;
+}
+
+const run = async (program: Program): Promise<{ running: Running; url: string; port: number }> => {
+  const port = await findFreePort();
+  const url = `http://127.0.0.1:${port}/banks`;
+  return { running: await start(program.commands(port), program.env ?? {}, url), url, port };
 };
 
-const run = async (): Promise<void> => {
-  execFileSync('npm', ['install', '--silent', '--no-audit', '--no-fund', '--no-package-lock'], {
-    cwd: 'tools/bench',
-  });
-  mkdirSync(RESULTS, { recursive: true });
-  const directory = mkdtempSync(
-    join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'banks-bench-'),
-  );
-  // nginx and Varnish switch from root to users of their own, which need access.
-  chmodSync(directory, 0o755);
-  const emulator = await startEmulator();
-  const response = await fetch(`${emulator.baseUrl}/api/v1/banks`, {
-    headers: { Authorization: `Bearer ${DEFAULT_ACCESS_TOKEN}` },
-  });
-  const banks: unknown = await response.json();
-  if (!Array.isArray(banks)) throw new TypeError('the emulator did not send a list');
+/** @throws {Error} if it sends another list: a proxy that has cached an error would look fast */
+const enter = async (program: Program, expected: Buffer): Promise<Contestant> => {
+  const { running, url } = await run(program);
+  const { status, etag, body } = await ask(url, { 'Accept-Encoding': 'gzip, br' });
+  const notModified = await ask(url, { 'Accept-Encoding': 'gzip, br', 'If-None-Match': etag });
+  const isSame = status === 200 && brotliDecompressSync(body).equals(expected);
+  if (!isSame || notModified.status !== 304) {
+    await running.stop();
+    throw new Error(`${program.name} sends ${status}, ${body.length} bytes, ${notModified.status}`);
+  }
+  for (const scenario of SCENARIOS)
+    await measure(running, url, {
+      scenario,
+      etag,
+      seconds: scenario === VARIED ? WARM_UP_SECONDS : 1,
+    });
+  return { name: program.name, running, url, etag };
+};
 
-  const [rounds, seconds] = [Number(values.rounds), Number(values.seconds)];
-  const machine = { node: process.version, cpu: cpus()[0]?.model, processors: cpus().length };
-  const only = new Set(values.only.split(','));
-  try {
-    for (const [name, measurePart] of Object.entries(PARTS)) {
-      if (!only.has(name)) continue;
-      emulator.setBanks(banks);
-      const conditions = { at: new Date().toISOString(), ...machine, rounds, seconds };
-      const part = await measurePart({ emulator, banks, directory, rounds, seconds, print });
-      // One file per part, so that each can be measured again separately.
-      const text = `${JSON.stringify({ conditions, ...part }, undefined, 2)}\n`;
-      writeFileSync(join(RESULTS, `${name}.json`), text);
+/** All programs run, and take turns: what else happens on the machine hits all of them alike. */
+const playRound = async (
+  contestants: readonly Contestant[],
+  results: readonly Measured[],
+): Promise<void> => {
+  const of = (name: string): Measured | undefined =>
+    results.find(({ program }) => program === name);
+  for (const order of [contestants, contestants.toReversed()]) {
+    for (const scenario of SCENARIOS)
+      for (const { name, running, url, etag } of order) {
+        const sample = await measure(running, url, { scenario, etag, seconds });
+        of(name)?.full.get(scenario.name)?.push(sample);
+      }
+    for (const { name, running, url, etag } of order) {
+      const load = { scenario: VARIED, etag, seconds: seconds + 1, rate };
+      of(name)?.atRate.push(await measure(running, url, load));
     }
-  } finally {
-    await emulator.close();
-    rmSync(directory, { recursive: true, force: true });
+  }
+  for (const { name, running } of contestants) {
+    const result = of(name);
+    if (result) result.peakRssMb = Math.max(result.peakRssMb, running.peakRssMb());
   }
 };
 
-await run();
+const folder = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'banks-bench-'));
+const emulator = await startEmulator();
+const stops: (() => Promise<void>)[] = [() => emulator.close()];
+try {
+  print(
+    `Node ${process.versions.node}, ${cpus().length} × ${cpus()[0]?.model ?? 'unknown CPU'}, ` +
+      `load average ${loadavg()[0]?.toFixed(2)}`,
+  );
+  const service = serviceIn('.', emulator);
+  const recorded = join(folder, 'responses.json');
+  const first = await run(service);
+  const { body: expected } = await ask(first.url, {});
+  await record(first.url, recorded);
+  await first.running.stop();
+  const source = await run(upstream(recorded));
+  stops.push(() => source.running.stop());
+  const programs = values.against
+    ? [service, serviceIn(values.against, emulator)]
+    : [
+        service,
+        serviceIn('.', emulator, { HOT_PATH: 'off' }),
+        ...peers(recorded, source.port, folder),
+      ];
+  const results: readonly Measured[] = programs.map(({ name }) => ({
+    program: name,
+    full: new Map(SCENARIOS.map((scenario) => [scenario.name, []])),
+    atRate: [],
+    peakRssMb: 0,
+  }));
+  for (let round = 1; round <= rounds; round += 1) {
+    const contestants: Contestant[] = [];
+    try {
+      for (const program of programs) contestants.push(await enter(program, expected));
+      await playRound(contestants, results);
+    } finally {
+      for (const { running } of contestants) await running.stop();
+    }
+    print(`round ${round} of ${rounds} done`);
+  }
+  print(`\n${toTable(results, rate)}`);
+} finally {
+  for (const stop of stops.toReversed()) await stop();
+  rmSync(folder, { recursive: true });
+}

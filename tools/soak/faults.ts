@@ -1,146 +1,191 @@
-import {
-  isBehaviour,
-  isTokenBehaviour,
-  listBehaviours,
-  tokenBehaviours,
-  type Behaviour,
-  type TokenBehaviour,
-} from '../../emulator/behaviours.ts';
-import { pause, type Gate } from './gate.ts';
-import type { Soak } from './soak.ts';
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Behaviour, TokenBehaviour } from '../../emulator/behaviours.ts';
+import type { RedisServer } from '../../test/helpers/redis-process.ts';
+import type { Findings } from './findings.ts';
+import { MAX_STALE_MS, RECOVERY_MS, TTL_MS } from './judge.ts';
+import type { Provider } from './provider.ts';
+import type { Replica } from './replica.ts';
+import type { Troubles } from './troubles.ts';
 
-// What happens around the service: the provider's lists change, it fails in every way and recovers,
-// Redis comes and goes, and an operator asks for refreshes.
+// What goes wrong: in one loop the provider, in another one Redis and one of the replicas.
 
-/**
- * Without the one whose Retry-After is longer than the longest time for which anything is wrong
- * here.
- */
-const TOKEN_FAULTS = Object.keys(tokenBehaviours)
-  .filter(isTokenBehaviour)
-  .filter((name) => name !== 'rate-limited');
-/** Their lists would have to be remembered as {@link Provider} does, or are only a delay. */
-const PRESENTED: readonly string[] = ['healthy', 'slow', 'shrunk', 'some-unusable'];
-const LIST_FAULTS = Object.keys(listBehaviours)
-  .filter(isBehaviour)
-  .filter((name) => !PRESENTED.includes(name));
+/** With these the provider gives no list that may be served. */
+const LIST_FAULTS: readonly Behaviour[] = [
+  'refuse',
+  'reset',
+  'hang',
+  'stall',
+  'cut-short',
+  'drip',
+  'unauthorized',
+  'forbidden',
+  'not-found',
+  'rate-limited',
+  'server-error',
+  'unavailable',
+  'redirect',
+  'no-content',
+  'html',
+  'html-as-json',
+  'not-json',
+  'not-utf8',
+  'null',
+  'too-deep',
+  'too-large',
+  'gzip-bomb',
+  'brotli-bomb',
+  'empty',
+  'few',
+  'most-unusable',
+  'renamed-field',
+  'echo',
+];
+/** With these it gives no token that can be used. */
+const TOKEN_FAULTS: readonly TokenBehaviour[] = [
+  'hang',
+  'reset',
+  'server-error',
+  'invalid-client',
+  'rejected-token',
+  'html',
+];
+export const MANAGEMENT_TOKEN = 'soak-operator-Zq8+token.4711';
 
-type Episode = () => Promise<void>;
+export interface Stage {
+  readonly provider: Provider;
+  readonly redis: RedisServer;
+  readonly steady: Replica;
+  readonly struck: Replica;
+  readonly troubles: Troubles;
+  readonly findings: Findings;
+}
 
-export const startFaults = (gate: Gate, soak: Soak): void => {
-  const { provider, redis, oracle, findings } = soak;
-  const random = soak.randomFor(5);
+/** Runs until `signal` aborts and all is well again. */
+export const causeFaults = async (
+  stage: Stage,
+  random: () => number,
+  signal: AbortSignal,
+): Promise<void> => {
+  const { provider, redis, steady, struck, troubles, findings } = stage;
+  const { emulator } = provider;
   const between = (fromMs: number, untilMs: number): number =>
     fromMs + random() * (untilMs - fromMs);
-  /** Every sixth is longer than the list may be served. */
-  const lengthMs = (): number =>
-    random() < 1 / 6 ? between(28_000, 40_000) : between(3_000, 12_000);
+  const pause = (ms: number): Promise<unknown> =>
+    wait(ms, undefined, { signal }).catch(() => undefined);
+  /** Calls each in a random order, before it begins again. */
+  const repeat = async (faults: readonly (() => Promise<void>)[]): Promise<void> => {
+    let deck: (() => Promise<void>)[] = [];
+    while (!signal.aborted) {
+      if (deck.length === 0) deck = [...faults];
+      await deck.splice(Math.floor(random() * deck.length), 1)[0]?.();
+    }
+  };
 
-  /** @param status what it must answer; undefined where that is uncertain */
-  const refresh = async (
-    status: number | undefined,
-    query = '',
-    token = soak.managementToken,
-  ): Promise<void> => {
-    const answer = await fetch(`${soak.managementUrl}/refresh${query}`, {
+  /** An operator's refresh must be answered with one of `statuses`. */
+  const refresh = async (query: string, ...statuses: readonly number[]): Promise<void> => {
+    const fromMs = performance.now() - RECOVERY_MS;
+    const response = await fetch(`${steady.managementUrl}/refresh${query}`, {
       method: 'POST',
-      headers: { authorization: `Bearer ${token}`, connection: 'close' },
-      signal: AbortSignal.timeout(30_000),
-    })
-      .then(async (response) => ({ status: response.status, body: await response.text() }))
-      .catch((error: unknown) => ({ status: 0, body: String(error) }));
-    findings.count('POST /refresh', answer.status);
-    if (answer.status === 0 || (status !== undefined && answer.status !== status))
-      findings.fail('POST /refresh', `${answer.status} instead of ${status}`, answer.body);
+      headers: { authorization: `Bearer ${MANAGEMENT_TOKEN}`, connection: 'close' },
+    });
+    const text = await response.text();
+    findings.count(`POST /refresh${query}: ${response.status}`);
+    const isExcused = troubles.between(fromMs, performance.now(), 'redis', 'struck');
+    if (!statuses.includes(response.status) && !isExcused)
+      findings.violate(`POST /refresh${query}: ${response.status}`, text);
   };
 
-  /** @param begin starts what is wrong; an operator may refresh before it ends */
-  const trouble =
-    (begin: () => unknown, ms: () => number, refreshShare = 0): Episode =>
-    async () => {
-      await begin();
-      await pause(ms());
-      // A forced refresh asks whatever the back-off says, and the back-off goes on.
-      if (random() < refreshShare) await refresh(502);
-      await provider.end();
-    };
-  const fail = (name: Behaviour): Episode => {
-    const begin = (): Promise<void> => {
-      const retryAfter = String(Math.ceil(between(2, 9)));
-      const canAsk = name === 'rate-limited' || (name === 'unavailable' && random() < 0.5);
-      return provider.begin(name, canAsk ? { retryAfter } : {});
-    };
-    return trouble(begin, lengthMs, 0.3);
+  /** Every fifth outage is longer than a list may be served. */
+  const outage = (begin: () => Promise<void> | void) => async (): Promise<void> => {
+    const end = troubles.begin('provider');
+    await begin();
+    const isLong = random() < 0.2;
+    await pause(isLong ? TTL_MS + MAX_STALE_MS + between(2_000, 8_000) : between(3_000, 10_000));
+    if (random() < 0.3) await refresh('', 502, 503, 504);
+    await emulator.behave('healthy');
+    emulator.behaveToken('healthy');
+    end();
+    await recover();
   };
-  const failToken = (name: TokenBehaviour): Episode =>
-    trouble(() => provider.beginToken(name), lengthMs);
-  const beSlow = trouble(
-    () => provider.begin('slow', { delayMs: between(100, 500) }),
-    () => between(5_000, 15_000),
-  );
-  const shrink =
-    (isAccepted: boolean): Episode =>
-    async () => {
-      const version = provider.presentHalf();
-      await pause(between(6_000, 12_000));
-      await refresh(502);
-      if (isAccepted) {
-        provider.accept(version);
-        await refresh(200, '?accept=shrunk');
-        await pause(6_000);
-      }
-      provider.presentAll();
-    };
-  const all: readonly Episode[] = [
-    ...LIST_FAULTS.map(fail),
-    ...TOKEN_FAULTS.map(failToken),
-    beSlow,
-    beSlow,
-    shrink(false),
-    shrink(true),
-  ];
-  let deck: Episode[] = [];
-  gate.repeat(async (signal) => {
-    // Quiet times, in which the provider's list changes: some shorter than a TTL.
-    for (let left = between(0, 5); left > 0 && !signal.aborted; left -= 1) {
-      await pause(between(2_000, 6_000), signal);
+  /** The list changes, in less time than a TTL and in more. */
+  const recover = async (): Promise<void> => {
+    for (const untilMs = performance.now() + RECOVERY_MS; performance.now() < untilMs;) {
+      await pause(between(1_000, TTL_MS));
+      if (signal.aborted) return;
       provider.change();
     }
-    if (signal.aborted) return;
-    if (deck.length === 0) deck = [...all];
-    const [episode] = deck.splice(Math.floor(random() * deck.length), 1);
-    await episode?.();
-  });
-
-  const stall = async (): Promise<void> => {
-    redis.stall();
-    await pause(between(1_000, 10_000));
-    redis.resume();
   };
-  const restart = async (): Promise<void> => {
-    await redis.kill();
-    await pause(between(0, 15_000));
-    await redis.revive();
-  };
-  const forget = async (): Promise<void> => void (await redis.command('FLUSHALL'));
-  const fillWithGarbage = async (): Promise<void> => {
-    const script = `for _, key in ipairs(redis.call('keys', '*:list')) do redis.call('set', key, '{garbage') end return 1`;
-    await redis.command(`EVAL "${script}" 0`);
-  };
-  gate.repeat(async (signal) => {
-    await pause(between(10_000, 40_000), signal);
-    if (signal.aborted) return;
-    const fault = [restart, stall, forget, fillWithGarbage][Math.floor(random() * 4)] ?? restart;
-    findings.count('Redis', fault.name);
-    const end = oracle.troubleRedis();
-    await fault();
+  const failList = (name: Behaviour) =>
+    outage(async () => {
+      findings.count(`the provider: ${name}`);
+      const retryAfter = String(Math.ceil(between(1, 4)));
+      await emulator.behave(name, name === 'rate-limited' ? { retryAfter } : {});
+    });
+  const failToken = (name: TokenBehaviour) =>
+    outage(() => {
+      findings.count(`the token: ${name}`);
+      emulator.behaveToken(name);
+      emulator.revokeIssued();
+    });
+  /** Half of the banks are gone, and in the end an operator accepts it. */
+  const shrink = async (): Promise<void> => {
+    const end = troubles.begin('provider');
+    const half = provider.presentHalf();
+    await pause(between(3_000, 8_000));
+    await refresh('', 502);
+    half.isRefused = false;
+    await refresh('?accept=shrunk', 200);
+    provider.change();
     end();
-  });
+    await recover();
+  };
 
-  gate.repeat(async (signal) => {
-    await pause(between(10_000, 30_000), signal);
-    if (signal.aborted) return;
-    if (random() < 0.5) await refresh(401, '', `wrong-${random()}`);
-    else if (performance.now() > provider.settledAtMs()) await refresh(undefined);
-  });
+  /** Something of Redis or of the replica `struck` is wrong, for less time than `maxMs`. */
+  const trouble =
+    (
+      place: 'redis' | 'struck',
+      name: string,
+      maxMs: number,
+      fault: (ms: number) => Promise<unknown>,
+    ) =>
+    async (): Promise<void> => {
+      await pause(between(2_000, 8_000));
+      if (signal.aborted) return;
+      findings.count(`${place}: ${name}`);
+      const end = troubles.begin(place);
+      await fault(between(0, maxMs));
+      end();
+    };
+
+  await Promise.all([
+    repeat([...LIST_FAULTS.map(failList), ...TOKEN_FAULTS.map(failToken), shrink, shrink, shrink]),
+    repeat([
+      trouble('redis', 'stalls', 8_000, async (ms) => {
+        redis.stall();
+        await pause(ms);
+        redis.resume();
+      }),
+      trouble('redis', 'is killed and comes back empty', 8_000, async (ms) => {
+        await redis.kill();
+        await pause(ms);
+        await redis.revive();
+      }),
+      trouble('redis', 'forgets everything', 1, () => redis.command('FLUSHALL')),
+      trouble('redis', 'has garbage', 1, () =>
+        redis.command(
+          `EVAL "for _, key in ipairs(redis.call('keys', '*:list')) do redis.call('set', key, '{garbage') end return 1" 0`,
+        ),
+      ),
+      trouble('struck', 'is stopped', 8_000, async (ms) => {
+        struck.stop();
+        await pause(ms);
+        struck.resume();
+      }),
+      trouble('struck', 'is killed', 4_000, async (ms) => {
+        await struck.end('SIGKILL');
+        await pause(ms);
+        await struck.start();
+      }),
+    ]),
+  ]);
 };

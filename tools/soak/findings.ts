@@ -1,37 +1,25 @@
-// What is counted and what went wrong.
+// What the run has seen: counts of what was answered, and each violation of what is promised.
 
 export type Findings = ReturnType<typeof createFindings>;
 
-const MAX_SHOWN_OF_A_SORT = 3;
-const MAX_DETAIL = 600;
+/** One cause can make hundreds of the same kind, which must not hide the only one of another. */
+const MAX_SHOWN_OF_A_KIND = 3;
 
 export const createFindings = () => {
   const startedAtMs = performance.now();
-  const counts: Record<string, Record<string, number>> = {};
-  const sorts = new Map<string, number>();
-  let total = 0;
+  const counts: Record<string, number> = {};
+  const violations = new Map<string, number>();
   return {
-    /**
-     * Counts one answer of a kind of request; `outcome` is its status, or what happened instead of
-     * one.
-     */
-    count: (kind: string, outcome: string | number): void => {
-      const row = (counts[kind] ??= {});
-      row[outcome] = (row[outcome] ?? 0) + 1;
-    },
-    fail: (kind: string, problem: string, detail = ''): void => {
-      total += 1;
-      const sort = `${kind} ${problem.replaceAll(/\d+/g, '')}`;
-      const ofSort = (sorts.get(sort) ?? 0) + 1;
-      sorts.set(sort, ofSort);
-      // One cause can make hundreds of one sort, and must not hide the only one of another.
-      if (ofSort > MAX_SHOWN_OF_A_SORT) return;
-      const second = Math.round((performance.now() - startedAtMs) / 100) / 10;
-      const failure = { second, kind, problem, detail: detail.slice(0, MAX_DETAIL) };
-      process.stdout.write(`  NOT ALLOWED: ${JSON.stringify(failure)}\n`);
-    },
-    /** Kinds, each with the count of each outcome. */
     counts,
-    total: () => total,
+    count: (what: string): void => void (counts[what] = (counts[what] ?? 0) + 1),
+    violate: (what: string, detail = ''): void => {
+      const kind = what.replaceAll(/\d+/g, 'N');
+      const seen = (violations.get(kind) ?? 0) + 1;
+      violations.set(kind, seen);
+      if (seen > MAX_SHOWN_OF_A_KIND) return;
+      const seconds = ((performance.now() - startedAtMs) / 1_000).toFixed(1);
+      process.stdout.write(`  VIOLATION after ${seconds} s: ${what} ${detail.slice(0, 600)}\n`);
+    },
+    violations: (): number => [...violations.values()].reduce((sum, count) => sum + count, 0),
   };
 };

@@ -1,28 +1,21 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { INTERNAL_DETAIL } from '../../emulator/answers.ts';
-import { startRedis } from '../../test/helpers/redis-process.ts';
 import { createRandom } from '../../test/helpers/random.ts';
-import { waitUntil } from '../../test/helpers/wait-until.ts';
-import { startFaults } from './faults.ts';
+import { startRedis } from '../../test/helpers/redis-process.ts';
+import { startClients } from './clients.ts';
+import { causeFaults, MANAGEMENT_TOKEN } from './faults.ts';
 import { createFindings } from './findings.ts';
-import { createGate, pause } from './gate.ts';
-import { createLateness } from './lateness.ts';
-import { createLogJudge } from './log.ts';
-import { createOddRequests, floodOverCapacity, startRudeClients } from './odd.ts';
-import { createOracle } from './oracle.ts';
-import { createClients } from './ordinary.ts';
-import { ENVIRONMENT } from './policy.ts';
-import { startProvider } from './provider.ts';
-import { findGrowth, summariseLatencies, type Rest } from './report.ts';
-import { startService } from './service.ts';
-import type { Soak } from './soak.ts';
+import { createJudge, MAX_STALE_MS, TIMEOUT_MS, TTL_MS } from './judge.ts';
+import { CLIENT_SECRET, startProvider } from './provider.ts';
+import { startReplica, type Replica } from './replica.ts';
+import { createTroubles } from './troubles.ts';
 
-// npm run soak: an hour of everything at once, in real time, against the built service as a process
-// of its own. Each response is checked by what the contract allows at that time; memory and file
-// descriptors must stay flat. Needs redis-server.
+// npm run soak: an hour of faults, in real time. Two replicas of the built service share a Redis,
+// while the provider, Redis and one of the replicas fail in every way. Each answer and each log line
+// is checked; memory and connections must not grow. Needs redis-server.
 
 const { values } = parseArgs({
   options: {
@@ -30,217 +23,124 @@ const { values } = parseArgs({
     seed: { type: 'string', default: String(Math.floor(Math.random() * 2 ** 31)) },
   },
 });
-const minutes = Number(values.minutes);
-const seed = Number(values.seed);
-if (!(minutes > 0 && Number.isInteger(seed)))
-  throw new RangeError('--minutes and --seed are numbers');
-const quarterMs = (minutes * 60_000) / 4;
-const REQUESTS_PER_SECOND = 250;
-/** Of the requests; the others are odd or hostile. */
-const ORDINARY_SHARE = 0.88;
-const MAX_UNDER_WAY = 1_000;
+const [minutes, seed] = [Number(values.minutes), Number(values.seed)];
+if (!(minutes > 0 && Number.isInteger(seed))) throw new RangeError('--minutes, --seed: numbers');
+
+/** The container's limit in deploy/kubernetes. */
+const MAX_RSS_MB = 256;
+/** Between the least heap in the first and in the last third of a run of some minutes. */
+const MAX_HEAP_GROWTH_MB = 8;
+const MIN_MINUTES_FOR_HEAP = 10;
 
 const print = (text: string): void => void process.stdout.write(`${text}\n`);
-const randomFor = (use: number): (() => number) => createRandom(seed + use);
-print(`seed ${seed}, ${minutes} minutes, ${REQUESTS_PER_SECOND} requests a second`);
+print(`Node ${process.versions.node}, ${minutes} minutes, seed ${seed}`);
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 
-const directory = mkdtempSync(join(tmpdir(), 'banks-bff-soak-'));
-const snapshotFile = join(directory, 'snapshot');
-const clientSecret = 'soak-Kx7/+client=secret&0815';
-const managementToken = 'soak-operator-Zq8+token.4711';
+const folder = mkdtempSync(join(tmpdir(), 'banks-bff-soak-'));
 const findings = createFindings();
-const onDefect = (error: unknown): void =>
-  findings.fail(
-    'soak',
-    'a defect of the soak',
-    error instanceof Error ? error.stack : String(error),
-  );
-const lateness = createLateness();
-const provider = await startProvider({ clientSecret, random: randomFor(1), lateness, findings });
+const troubles = createTroubles();
+const provider = await startProvider(troubles, createRandom(seed + 1));
 const redis = await startRedis();
 process.once('exit', () => void redis.kill());
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
-const log = createLogJudge(
-  () =>
-    new Map([
-      ['client secret', clientSecret],
-      ['management token', managementToken],
-      ["the provider's internal detail", INTERNAL_DETAIL],
-      ...[...provider.tokens].map((token, index) => [`access token ${index}`, token] as const),
-    ]),
-  findings,
+
+/** No secret may be in anything that the service writes. */
+const checkSecrets = (where: string, text: string): void => {
+  for (const secret of [CLIENT_SECRET, MANAGEMENT_TOKEN, ...provider.tokens])
+    for (const form of [secret, encodeURIComponent(secret), btoa(secret)])
+      if (text.includes(form)) findings.violate(`a secret in ${where}`, text);
+};
+const UNEXPECTED =
+  /"level":60|"kind":"internal"|"code":"internal_error"|"statusCode":500,|Warning: /;
+const checkLogLine = (line: string): void => {
+  checkSecrets('the log', line);
+  if (!line.startsWith('{') || UNEXPECTED.test(line)) findings.violate('an unexpected line', line);
+};
+
+const start = (name: Replica['name']): Promise<Replica> =>
+  startReplica(
+    name,
+    {
+      HOST: '127.0.0.1',
+      PROVIDER_ENVIRONMENT: 'sandbox',
+      PROVIDER_SANDBOX_BASE_URL: provider.emulator.baseUrl,
+      PROVIDER_TOKEN_URL: provider.emulator.tokenUrl,
+      PROVIDER_CLIENT_ID: 'emulator-client',
+      PROVIDER_CLIENT_SECRET: CLIENT_SECRET,
+      PROVIDER_TIMEOUT: `${TIMEOUT_MS}ms`,
+      BANK_FIELDS: 'code,ispb,name',
+      CACHE_TTL: `${TTL_MS}ms`,
+      CACHE_MAX_STALE: `${MAX_STALE_MS}ms`,
+      CACHE_REDIS_URL: redis.url,
+      CACHE_SNAPSHOT_FILE: join(folder, name),
+      KEEP_ALIVE_TIMEOUT: '5s',
+      MANAGEMENT_TOKEN,
+      // Connections are those of a load balancer.
+      TRUST_PROXY: '1',
+      NODE_ENV: 'production',
+    },
+    checkLogLine,
+    (how) => findings.violate(how),
+  );
+const steady = await start('steady');
+const struck = await start('struck');
+
+/** Figures of the replica that lives through the whole run, from its metrics. */
+const readMetrics = async () => {
+  const headers = { connection: 'close' };
+  const text = await (await fetch(`${steady.managementUrl}/metrics`, { headers })).text();
+  checkSecrets('the metrics', text);
+  const value = (name: string): number =>
+    Number(new RegExp(`^${name}(?:\\{.*\\})? (.+)$`, 'm').exec(text)?.[1]);
+  return {
+    rssMb: value('process_resident_memory_bytes') / 2 ** 20,
+    heapMb: value('nodejs_heap_size_used_bytes') / 2 ** 20,
+    openFiles: value('process_open_fds'),
+  };
+};
+
+const atStart = await readMetrics();
+const judge = createJudge(provider, troubles);
+const stopClients = startClients([steady, struck], judge, findings, createRandom(seed + 2));
+const over = new AbortController();
+const faults = causeFaults(
+  { provider, redis, steady, struck, troubles, findings },
+  createRandom(seed + 3),
+  over.signal,
 );
-const oracle = createOracle(provider, lateness);
-const service = await startService(
-  {
-    ...ENVIRONMENT,
-    MANAGEMENT_TOKEN: managementToken,
-    PROVIDER_SANDBOX_BASE_URL: provider.emulator.baseUrl,
-    PROVIDER_TOKEN_URL: provider.emulator.tokenUrl,
-    PROVIDER_CLIENT_SECRET: clientSecret,
-    CACHE_REDIS_URL: redis.url,
-    CACHE_SNAPSHOT_FILE: snapshotFile,
-  },
-  log.onLine,
-  (how) => findings.fail('service', 'it ended', how),
-);
-lateness.watch(service.pid);
-const { publicUrl, managementUrl } = service;
-
-/** One exchange on a connection of its own. */
-const get = async (url: string): Promise<{ status: number; text: string }> => {
-  const response = await fetch(url, {
-    headers: { connection: 'close' },
-    signal: AbortSignal.timeout(30_000),
-  });
-  return { status: response.status, text: await response.text() };
-};
-await waitUntil(
-  'a service that is ready',
-  async () => (await get(`${publicUrl}/readyz`)).status,
-  (status) => status === 200,
-);
-
-const soak: Soak = {
-  publicUrl,
-  managementUrl,
-  managementToken,
-  provider,
-  redis,
-  oracle,
-  lateness,
-  findings,
-  randomFor,
-};
-const sendOdd = createOddRequests(soak);
-const clients = createClients(soak);
-
-// Load, at a constant rate whatever the answers take.
-const load = createGate(onDefect);
-const chance = randomFor(4);
-let underWay = 0;
-let owed = 0;
-let lastTickMs = performance.now();
-const dispatch = (): void => {
-  const nowMs = performance.now();
-  const dueNow = ((nowMs - lastTickMs) / 1_000) * REQUESTS_PER_SECOND;
-  // After a stop of this process there is no burst.
-  owed = load.isOpen() ? Math.min(REQUESTS_PER_SECOND / 4, owed + dueNow) : 0;
-  lastTickMs = nowMs;
-  for (; owed >= 1; owed -= 1) {
-    if (underWay >= MAX_UNDER_WAY) {
-      const now = { sentMs: nowMs, receivedMs: nowMs };
-      if (!lateness.isStarved() && !oracle.isFlooded(now))
-        findings.fail('soak', `more than ${MAX_UNDER_WAY} requests wait`);
-      continue;
-    }
-    underWay += 1;
-    load.track(
-      (chance() < ORDINARY_SHARE ? clients.send() : sendOdd()).finally(() => (underWay -= 1)),
-    );
-  }
-};
-const dispatching = setInterval(dispatch, 10);
-startRudeClients(load, soak);
-const faults = createGate(onDefect);
-startFaults(faults, soak);
-
-// Probes and scrapes go on through the rests.
-const watching = createGate(onDefect);
-const probe = async (url: string, path: string): Promise<void> => {
-  const kind = `probe ${path}${url === managementUrl ? ', management port' : ''}`;
-  const sentMs = performance.now();
-  const { status, text } = await get(url + path).catch((error: unknown) => ({
-    status: 0,
-    text: String(error),
-  }));
-  const when = { sentMs, receivedMs: performance.now() };
-  findings.count(kind, status);
-  log.checkText(kind, text);
-  const isAllowed =
-    status === 200 || (path === '/readyz' && status === 503 && oracle.mayLackList(when));
-  if (!isAllowed) findings.fail(kind, `status ${status}`, text);
-};
-let peakRssMb = 0;
-const series: number[] = [];
-watching.repeat(async (signal) => {
-  for (const url of [publicUrl, managementUrl])
-    for (const path of ['/healthz', '/readyz']) await probe(url, path);
-  await probe(managementUrl, '/');
-  peakRssMb = Math.max(peakRssMb, service.rssMb());
-  const { text } = await get(`${managementUrl}/metrics`);
-  log.checkText('scrape', text);
-  series.push(text.split('\n').filter((line) => line !== '' && !line.startsWith('#')).length);
-  await pause(3_000, signal);
-});
-
-/**
- * Stops the faults once they are over, then the load, and measures when the connections are closed.
- */
-const rest = async (quarter: number): Promise<Rest> => {
-  await faults.close();
-  await load.close();
-  await clients.close();
-  let fds = service.openFiles();
-  for (let still = 0, tries = 0; still < 6 && tries < 60; tries += 1) {
-    await pause(500);
-    const now = service.openFiles();
-    still = now === fds ? still + 1 : 0;
-    fds = now;
-  }
-  // A load that is under way holds the room for a body, PROVIDER_MAX_BODY: the least counts.
-  let heldMb = Infinity;
-  for (let looks = 0; looks < 4; looks += 1) {
-    heldMb = Math.min(heldMb, await service.heldMb());
-    await pause(300);
-  }
-  return { quarter, heldMb, rssMb: service.rssMb(), fds };
-};
-
-const rests: Rest[] = [];
-const startedAtMs = performance.now();
-for (let quarter = 1; quarter <= 4 && !service.hasEnded(); quarter += 1) {
-  const endMs = startedAtMs + quarter * quarterMs;
-  await pause(Math.max(0, endMs - 0.55 * quarterMs - performance.now()));
-  if (quarter % 2 === 0 || quarterMs > 60_000) {
-    const flood = floodOverCapacity(soak);
-    load.track(flood);
-    await flood;
-  }
-  while (performance.now() < endMs && !service.hasEnded()) await pause(100);
-  if (service.hasEnded()) break;
-  const figures = await rest(quarter);
-  rests.push(figures);
-  print(`after quarter ${quarter}: ${JSON.stringify(figures)}, ${findings.total()} violations`);
-  if (quarter < 4) {
-    load.open();
-    faults.open();
-  }
+const figures: Awaited<ReturnType<typeof readMetrics>>[] = [];
+for (const untilMs = performance.now() + minutes * 60_000; performance.now() < untilMs;) {
+  await wait(2_000);
+  figures.push(await readMetrics());
 }
-for (const gate of [load, faults, watching]) gate.end();
-await watching.close();
-clearInterval(dispatching);
-lateness.end();
-const exitStatus = await service.stop();
-if (exitStatus !== 0) findings.fail('service', `exit status ${String(exitStatus)} after SIGTERM`);
-log.checkText('snapshot', readFileSync(snapshotFile, 'utf8'));
-await Promise.all([redis.kill(), provider.emulator.close()]);
-rmSync(directory, { recursive: true });
+over.abort();
+await faults;
+await stopClients();
 
-const notFlat = findGrowth(rests, peakRssMb, series);
-const report = {
-  node: process.version,
-  seed,
-  minutes,
-  requestsPerSecond: REQUESTS_PER_SECOND,
-  answers: clients.answered(),
-  latencyMs: summariseLatencies(clients.latenciesMs),
-  notAllowed: findings.total(),
-  notFlat,
-  peakRssMb,
-  rests,
-  counts: findings.counts,
-};
-print(JSON.stringify(report, null, 2));
-// A connection of the last turn may still be open.
-process.exit(findings.total() > 0 || notFlat.length > 0 ? 1 : 0);
+const peakRssMb = Math.max(...figures.map(({ rssMb }) => rssMb));
+if (!(peakRssMb < MAX_RSS_MB)) findings.violate(`${peakRssMb} MB resident`);
+const third = Math.floor(figures.length / 3);
+const leastMb = (some: typeof figures): number => Math.min(...some.map(({ heapMb }) => heapMb));
+const heapGrowthMb = leastMb(figures.slice(-third)) - leastMb(figures.slice(0, third));
+if (minutes >= MIN_MINUTES_FOR_HEAP && !(heapGrowthMb < MAX_HEAP_GROWTH_MB))
+  findings.violate(`the heap has grown by ${heapGrowthMb} MB`);
+let { openFiles } = await readMetrics();
+for (let tries = 0; openFiles > atStart.openFiles + 5 && tries < 30; tries += 1) {
+  await wait(1_000);
+  ({ openFiles } = await readMetrics());
+}
+if (openFiles > atStart.openFiles + 5)
+  findings.violate(`${openFiles} open files, at the start ${atStart.openFiles}`);
+for (const replica of [steady, struck]) {
+  const status = await replica.end('SIGTERM');
+  if (status !== 0)
+    findings.violate(`exit status ${String(status)} of ${replica.name} after SIGTERM`);
+  checkSecrets('the snapshot', readFileSync(join(folder, replica.name), 'utf8'));
+}
+await Promise.all([redis.kill(), provider.emulator.close()]);
+rmSync(folder, { recursive: true });
+
+for (const what of Object.keys(findings.counts).toSorted())
+  print(`${String(findings.counts[what]).padStart(8)}  ${what}`);
+print(`${peakRssMb.toFixed(0)} MB resident at most, least heap ${heapGrowthMb.toFixed(1)} MB more`);
+print(`${findings.violations()} violations`);
+process.exit(findings.violations() > 0 ? 1 : 0);

@@ -1,4 +1,4 @@
-import { median } from '../bench/median.ts';
+import { median } from './processes.ts';
 
 // What a text costs in comparison with a plain one of the same length. CPU time and not time: other programs
 // use the machine too. The median of several rounds: whatever disturbs a round makes it longer, and

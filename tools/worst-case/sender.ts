@@ -1,7 +1,7 @@
 import { on, once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
-import type { Running } from '../bench/processes.ts';
+import type { Running } from './processes.ts';
 import type { Cost } from './measure.ts';
 
 // A raw client, and what its requests cost the program that answers.

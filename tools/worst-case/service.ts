@@ -1,6 +1,6 @@
 import { DEFAULT_ACCESS_TOKEN } from '../../emulator/emulator.ts';
-import { ALL_CPUS, freePort, start } from '../bench/processes.ts';
-import { waitUntilReady } from '../bench/service.ts';
+import { ALL_CPUS, freePort, start } from './processes.ts';
+import { waitUntilReady } from './processes.ts';
 import { imageOptions } from '../../test/helpers/image.ts';
 import { compare, plainOf, type Plain } from './measure.ts';
 import { MANAGEMENT_TOKEN, plainFor, REQUEST_PLACES, type RequestPlace } from './requests.ts';
