@@ -42,7 +42,7 @@ export interface CoreOptions {
   // What stands for DNS, the provider, Redis, disk, secret files and compression; the real ones
   // unless given.
   readonly lookup?: ProviderOptions['lookup'];
-  readonly createConnections?: ProviderOptions['createConnections'];
+  readonly exchange?: ProviderOptions['exchange'];
   readonly loadRedisClient?: RedisConnectionOptions['loadClient'];
   readonly files?: Files | undefined;
   readonly compressors?: Compressors | undefined;
@@ -80,7 +80,10 @@ export const createCore = (config: Config, options: CoreOptions) => {
   });
   const redisFleet = createFleet({ config, saving, keeper, retryAfter, secrets, options });
   const renewal = createRenewal({
-    load: provider.load,
+    load: async (signal) => {
+      const loaded = await provider.load(signal);
+      return () => Promise.resolve(loaded);
+    },
     loadTimeoutMs: config.provider.timeoutMs,
     ttlMs: config.cache.ttlMs,
     keeper,

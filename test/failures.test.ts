@@ -5,7 +5,6 @@ import supertest from 'supertest';
 import { INTERNAL_DETAIL } from '../emulator/answers.ts';
 import type { Behaviour } from '../emulator/behaviours.ts';
 import { wall } from '../src/clock.ts';
-import { makeBanks } from './helpers/banks.ts';
 import { BANKS } from './helpers/emulate.ts';
 import { listenOn } from './helpers/free-port.ts';
 import { createManualClock } from './helpers/manual-clock.ts';
@@ -24,7 +23,6 @@ const FAILURES: readonly (readonly [Behaviour, status: number, code: string, kin
   ['redirect', 502, 'provider_invalid_answer', 'unexpected_status'],
   ['no-content', 502, 'provider_invalid_answer', 'unexpected_status'],
   ['html', 502, 'provider_invalid_answer', 'malformed'],
-  ['wrong-type', 502, 'provider_invalid_answer', 'malformed'],
   ['not-json', 502, 'provider_invalid_answer', 'malformed'],
   ['not-utf8', 502, 'provider_invalid_answer', 'malformed'],
   ['cut-short', 502, 'provider_invalid_answer', 'malformed'],
@@ -276,22 +274,4 @@ test('since when loads fail is reported by the clock as it is now, also after it
   await rig.service.list.refresh();
   const { body } = await supertest(rig.url).get('/healthz').expect(200);
   expect(body.list).toMatchObject({ failingSince });
-});
-
-test('PROVIDER_TIMEOUT ends with the last byte: to read a large list may take longer', async () => {
-  const steady = createManualClock();
-  let tickMs = 0;
-  const monotonicMs = () => {
-    steady.skip(tickMs);
-    return steady.monotonicMs();
-  };
-  rig = await startLoadedRig({ clock: { ...steady, monotonicMs } });
-  rig.emulator.respondWith((_req, res) => {
-    res.on('finish', () => (tickMs = 200));
-    res.setHeader('Content-Type', 'application/json').end(JSON.stringify(makeBanks(20_000)));
-  });
-  const startedAtMs = steady.monotonicMs();
-  expect(await rig.service.list.refresh()).toBeUndefined();
-  tickMs = 0;
-  expect(steady.monotonicMs() - startedAtMs).toBeGreaterThan(5_000);
 });

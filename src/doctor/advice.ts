@@ -7,9 +7,8 @@ import {
   type LoadErrorKind,
 } from '../banks/load-error.ts';
 import type { Config } from '../config/config.ts';
-import { connectionFaultOf } from '../connection-faults.ts';
+import { connectionFaultOf } from '../provider/errors.ts';
 import { LOAD_STEPS, RETRIES } from '../failure-kinds.ts';
-import { labelProblem } from '../provider/banks-response.ts';
 import { UNUSABLE_GRANT } from '../provider/grant.ts';
 import { banksUrl } from '../provider/provider.ts';
 import { stepsSeen, type Contact, type Observation } from './observe.ts';
@@ -106,7 +105,10 @@ const toClause = (text: string): string =>
 const wordsFor = ({ url, variable, contact }: Endpoint, evidence: Evidence): LoadWords => {
   const { config, observation, json, location, trials } = evidence;
   const { environment, timeoutMs } = config.provider;
-  const members = [findLists(json).join(' or '), signOfPages(observation.response?.link, json)];
+  const members = [
+    findLists(json).join(' or '),
+    signOfPages(observation.response?.headers['link'], json),
+  ];
   return {
     variable,
     hostname: url.hostname,
@@ -173,11 +175,10 @@ const FIND_SYMPTOM: Readonly<Partial<Record<LoadErrorKind, FindSymptom>>> = {
   },
   rate_limited: () => 'rate limited',
   echoed_secret: () => 'secret in the list',
-  malformed: ({ observation: { response }, json }, { contact }, reasonCode) => {
+  malformed: ({ observation: { response } }, { contact }, reasonCode) => {
     if (reasonCode === 'UND_ERR_HEADERS_OVERFLOW') return 'large head';
     if (!response) return contact?.head ? 'cut short' : 'not HTTP';
     if (response.body.toString('latin1').trimStart().startsWith('<')) return 'web page';
-    if (json !== undefined && labelProblem(response.contentType)) return 'wrong label';
     return isUtf8(response.body) ? 'damaged' : 'not UTF-8';
   },
   too_large: ({ observation }) => (observation.response ? 'beyond a fixed limit' : 'too large'),

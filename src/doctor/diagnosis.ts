@@ -5,7 +5,7 @@ import { LOAD_STEPS, type LoadStep } from '../failure-kinds.ts';
 import { isJsonObject } from '../json.ts';
 import { advise, entryHints, type Evidence } from './advice.ts';
 import { stepsSeen, type Observation } from './observe.ts';
-import { namesNextPage } from '../provider/banks-response.ts';
+import { namesNextPage } from '../provider/provider.ts';
 import { formatBytes, inWholeMs, renderFields, renderStep, type Step } from './report.ts';
 import { findMissing, suggestLines } from './suggestions.ts';
 import { findLists, signOfPages, surveyEntries } from './survey.ts';
@@ -191,9 +191,9 @@ const DESCRIBE: Readonly<Record<LoadStep, (evidence: Evidence) => Description>> 
     ];
   },
   list: ({ observation, survey, json }) => {
-    const pages = signOfPages(observation.response?.link, json);
+    const pages = signOfPages(observation.response?.headers['link'], json);
     if (pages === undefined) return [`${survey.entries} entries`];
-    const isSure = observation.response && namesNextPage(observation.response.link);
+    const isSure = observation.response && namesNextPage(observation.response.headers['link']);
     const page = isSure ? 'the first page of more' : 'perhaps the first page of more';
     return [
       `${survey.entries} entries, ${page}: ${pages}`,

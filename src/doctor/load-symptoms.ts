@@ -80,7 +80,7 @@ export const LOAD_SYMPTOMS = {
       next: ({ variable }) => `set ${variable} to the name in the provider's certificate`,
     },
     {
-      symptoms: ['untrusted certificate'],
+      symptoms: ['untrusted certificate', 'incomplete certificate chain', 'weak certificate'],
       likely:
         'the certificate comes from an authority that Node does not know: a private one, or a proxy that inspects TLS',
       next: "set PROVIDER_TLS_CA_FILE to a PEM file with that authority's certificate; never disable the check",
@@ -199,11 +199,6 @@ export const LOAD_SYMPTOMS = {
         'a web page instead of the list: a login, a maintenance page, or a gateway in front of the API',
       next: ({ variable }) =>
         `set ${variable} to the address of the API itself; if it is right, ask the provider`,
-    },
-    {
-      symptoms: ['wrong label'],
-      likely: 'the content is JSON, but its Content-Type says otherwise',
-      next: 'ask the provider to send application/json in UTF-8: error pages have such wrong labels',
     },
     {
       symptoms: ['not UTF-8'],

@@ -1,17 +1,13 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { TLSSocket } from 'node:tls';
-import type { Dispatcher } from 'undici';
+import type { DiagnosticsChannel } from 'undici';
 import { LoadError } from '../banks/load-error.ts';
 import { systemClock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
 import { createCore } from '../core.ts';
 import type { LoadStep } from '../failure-kinds.ts';
-import type { Peer } from '../provider/connection-errors.ts';
-import {
-  createConnections,
-  type Connections,
-  type ConnectionsOptions,
-} from '../provider/connections.ts';
-import { headerOf, type ProviderResponse } from '../provider/provider-response.ts';
+import type { Peer } from '../provider/errors.ts';
+import type { ExchangeResponse } from '../provider/exchange.ts';
 import type { Redaction } from '../secrets/redaction.ts';
 import { readVersion } from '../version.ts';
 
@@ -60,7 +56,7 @@ export const observeLoad = async (config: Config, { addSecret, findEcho }: Redac
   /** Without an endpoint that was not asked: the provider is asked only once there is a token. */
   const contacts: Partial<Record<Peer, Contact>> = {};
   /** The last response, if it arrived whole. */
-  let response: ProviderResponse | undefined;
+  let response: ExchangeResponse | undefined;
   /** When the last request had ended. */
   let endedAfterMs = 0;
   // The stores are tried by themselves.
@@ -73,7 +69,6 @@ export const observeLoad = async (config: Config, { addSecret, findEcho }: Redac
       random: Math.random,
       addSecret,
       findEcho,
-      createConnections: (options) => createWatchedConnections(options, contacts, elapsedMs),
       emit: (event) => {
         if (event.type !== 'provider-called') return;
         // If a repeated request breaks off there is no response, whatever the first one was.
@@ -84,7 +79,9 @@ export const observeLoad = async (config: Config, { addSecret, findEcho }: Redac
   );
   // Unlike a request, which ends its wait after PROVIDER_TIMEOUT, it includes the time that this
   // machine needs to encode the list.
+  const stopWatching = watchRequests(config, contacts, elapsedMs);
   const failure = await core.list.refresh();
+  stopWatching();
   const outcome = failure ?? core.list.served() ?? new LoadError('internal', 'no list was taken');
   await core.stop();
   const tokenVariable = core.tokenVariable;
@@ -92,38 +89,64 @@ export const observeLoad = async (config: Config, { addSecret, findEcho }: Redac
 };
 
 /**
- * The service's connections. Each request has a new contact, which is filled in as the request
- * proceeds.
+ * Fills `contacts` in as the requests of the load proceed. undici publishes what it does for the
+ * whole process: only requests to the configured origins count.
+ * @returns a function that ends this
  */
-const createWatchedConnections = (
-  options: ConnectionsOptions,
+const watchRequests = (
+  { provider }: Config,
   contacts: Partial<Record<Peer, Contact>>,
   elapsedMs: () => number,
-): Connections => {
-  let contact: Contact = {};
-  const connections = createConnections({
-    ...options,
-    onConnected: (socket, isThroughProxy) => {
-      const tls = socket instanceof TLSSocket ? describeTls(socket) : undefined;
+): (() => void) => {
+  const { token, baseUrl } = provider;
+  let isThroughProxy = false;
+  /** A token is requested with POST, the list with GET. */
+  const peerOf = ({ method, origin }: DiagnosticsChannel.Request): Peer | undefined => {
+    if (method === 'GET' && String(origin) === baseUrl.origin) return 'the provider';
+    const isGrant = token.kind === 'client-credentials' && method === 'POST';
+    return isGrant && String(origin) === token.endpoint.url.origin
+      ? 'the token endpoint'
+      : undefined;
+  };
+  const channels: Readonly<Record<string, (message: never) => void>> = {
+    'undici:request:create': ({ request }: DiagnosticsChannel.RequestCreateMessage) => {
+      if (request.method === 'CONNECT') isThroughProxy = true;
+      const peer = peerOf(request);
+      if (!peer) return;
+      contacts[peer] = {};
+      isThroughProxy = false;
+    },
+    'undici:client:sendHeaders': ({
+      request,
+      socket,
+    }: DiagnosticsChannel.ClientSendHeadersMessage) => {
+      const contact = contacts[peerOf(request) ?? 'the provider'];
+      if (!peerOf(request) || !contact) return;
       contact.connection = {
         address: socket.remoteAddress,
         isThroughProxy,
-        tls,
+        tls: socket instanceof TLSSocket ? describeTls(socket) : undefined,
         afterMs: elapsedMs(),
       };
     },
-  });
-  return {
-    ...connections,
-    request: (request, read) => {
-      contact = {};
-      contacts[options.peer] = contact;
-      return connections.request(request, (response) => {
-        const clockAheadMs = clockAhead(response);
-        contact.head = { status: response.statusCode, afterMs: elapsedMs(), clockAheadMs };
-        return read(response);
-      });
+    'undici:request:headers': ({ request, response }: DiagnosticsChannel.RequestHeadersMessage) => {
+      const contact = contacts[peerOf(request) ?? 'the provider'];
+      if (!peerOf(request) || !contact || response.statusCode < 200) return;
+      const clockAheadMs = clockAhead(response.headers.map(String));
+      contact.head = { status: response.statusCode, afterMs: elapsedMs(), clockAheadMs };
     },
+  };
+  const listeners = Object.entries(channels).map(
+    ([name, listen]) =>
+      [
+        name,
+        // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- as undici documents it
+        (message: unknown): void => listen(message as never),
+      ] as const,
+  );
+  for (const [name, listen] of listeners) subscribe(name, listen);
+  return () => {
+    for (const [name, listen] of listeners) unsubscribe(name, listen);
   };
 };
 
@@ -132,11 +155,14 @@ const describeTls = (socket: TLSSocket) => {
   return { protocol: socket.getProtocol() ?? 'TLS', daysLeft: Math.floor(leftMs / 86_400_000) };
 };
 
-const clockAhead = (response: Dispatcher.ResponseData): number | undefined => {
-  const sentMs = Date.parse(headerOf(response, 'date') ?? '');
+/** @param headers names and values in turn, as they were sent */
+const clockAhead = (headers: readonly string[]): number | undefined => {
+  const valueOf = (name: string): string | undefined =>
+    headers.find((_, index) => index % 2 === 1 && headers[index - 1]?.toLowerCase() === name);
+  const sentMs = Date.parse(valueOf('date') ?? '');
   // A cache repeats the time of the first response, and says how old that is (RFC 9111 section
   // 5.1).
-  const ageMs = 1_000 * Number(headerOf(response, 'age') ?? 0);
+  const ageMs = 1_000 * (Number(valueOf('age') ?? 0) || 0);
   const aheadMs = systemClock.wallMs() - sentMs - ageMs;
   return Number.isFinite(aheadMs) ? aheadMs : undefined;
 };

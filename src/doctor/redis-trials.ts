@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect, isIP, type Socket } from 'node:net';
 import { connect as connectByTls } from 'node:tls';
 import { systemClock } from '../clock.ts';
-import { connectionFaultOf } from '../connection-faults.ts';
+import { connectionFaultOf } from '../provider/errors.ts';
 import { withDeadline } from '../deadline.ts';
 import { codeOf } from '../error-code.ts';
 import type { CreateRedisClient } from '../sharing/redis-client.ts';

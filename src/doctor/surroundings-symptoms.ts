@@ -56,7 +56,7 @@ export const REDIS_SYMPTOMS = [
     next: 'set the host in CACHE_REDIS_URL to the name in the certificate',
   },
   {
-    symptoms: ['untrusted certificate'],
+    symptoms: ['untrusted certificate', 'incomplete certificate chain', 'weak certificate'],
     likely: 'the certificate of Redis comes from an authority that Node does not know',
     next: 'start Node with NODE_EXTRA_CA_CERTS, the PEM file of that authority; never disable the check',
   },

@@ -3,7 +3,7 @@ import { rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { systemClock } from '../clock.ts';
 import { secretRulesFor, type Config } from '../config/config.ts';
-import { connectionFaultOf } from '../connection-faults.ts';
+import { connectionFaultOf } from '../provider/errors.ts';
 import { withDeadline } from '../deadline.ts';
 import { codeOf } from '../error-code.ts';
 import { targetOf } from '../regular-file.ts';

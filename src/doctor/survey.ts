@@ -7,7 +7,7 @@ import {
   type FieldRule,
 } from '../banks/reading/entry.ts';
 import { leavesOf, parentsOf } from '../banks/reading/upstream-fields.ts';
-import { namesNextPage } from '../provider/banks-response.ts';
+import { namesNextPage } from '../provider/provider.ts';
 import { isJsonObject } from '../json.ts';
 
 // What the provider's entries contain: the names of their fields, how often each is filled, and the

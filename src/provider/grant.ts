@@ -1,119 +1,147 @@
-import { isPlainName } from '../banks/field-names.ts';
+import { z } from 'zod';
 import { LoadError } from '../banks/load-error.ts';
-import { secretProblem, type SecretRule } from '../secrets/secret.ts';
+import { valueAt } from '../banks/reading/entry.ts';
+import type { ClientCredentials } from '../config/provider.ts';
 import { isJsonObject, parseJson, type JsonObject } from '../json.ts';
+import { secretProblem, type SecretRule } from '../secrets/secret.ts';
 
-// Reads the response of the token endpoint: a grant, an error, or something else. Each message
-// names the member and what was expected. Of the endpoint's text, only names of members and the
-// error codes of RFC 6749 are repeated.
+// The client-credentials grant (RFC 6749 section 4.4) without the network: how the request for a
+// token is written, and what its response says. Of the endpoint's text, only names of members and
+// the error codes of RFC 6749 are repeated.
+
+/** The request's own headers, and its body. */
+export const writeTokenRequest = (
+  { clientId, scope, format, auth, params }: ClientCredentials,
+  clientSecret: string,
+) => {
+  const members = {
+    grant_type: 'client_credentials',
+    ...(scope !== undefined && { scope }),
+    ...(auth === 'post' && { client_id: clientId, client_secret: clientSecret }),
+    ...Object.fromEntries(new URLSearchParams(params?.reveal())),
+  };
+  const isForm = format === 'form';
+  const encode = auth === 'basic' ? encodeForBasic : (text: string): string => text;
+  const credentials = Buffer.from(`${encode(clientId)}:${encode(clientSecret)}`);
+  return {
+    headers: {
+      accept: 'application/json',
+      'content-type': isForm ? 'application/x-www-form-urlencoded' : 'application/json',
+      ...(auth !== 'post' && { authorization: `Basic ${credentials.toString('base64')}` }),
+    },
+    body: isForm ? new URLSearchParams(members).toString() : JSON.stringify(members),
+  };
+};
+
+/**
+ * Percent-encodes what a server that decodes forms would misread, and the colon. RFC 6749 section
+ * 2.3.1 wants more characters encoded; but many servers do not decode, and for those a UUID, or a
+ * secret in Base64 without a plus sign, must stay as it is.
+ */
+const encodeForBasic = (text: string): string =>
+  // A lone surrogate cannot be encoded; a buffer replaces it.
+  Buffer.from(text)
+    .toString()
+    .replaceAll(/[^\w.~!$'()*,/=@-]+/gu, encodeURIComponent);
 
 export interface Grant {
   readonly token: string;
-  /** Infinity if the endpoint gives no lifetime, or one that cannot be used. */
+  /** Infinity if the endpoint gives no usable lifetime. */
   readonly lifetimeMs: number;
-  /** Whether `expires_in` is present but unusable, such as 0 or `never`; it counts as missing. */
-  readonly isLifetimeIgnored: boolean;
-  /** Whether there was a `token_type`; without one the token counts as a Bearer token. */
-  readonly isTyped: boolean;
 }
 
-/** The error codes of RFC 6749 section 5.2; no other text of the endpoint is repeated. */
-const ERROR_CODE =
-  /^(?:invalid_(?:request|client|grant|scope)|unauthorized_client|unsupported_grant_type)$/;
+const GRANT = z.looseObject({
+  token_type: z
+    .string()
+    .regex(/^bearer$/i)
+    .nullish(),
+  // RFC 6749 section 5.1 requires a number; many endpoints send a text.
+  expires_in: z
+    .union([
+      z.number(),
+      z
+        .string()
+        .trim()
+        .regex(/^\d+(\.\d+)?$/)
+        .transform(Number),
+    ])
+    .pipe(z.number().positive())
+    .catch(Infinity),
+});
 
-/** The `reasonCode` of a response that is neither a grant nor an error with a code. */
+/** The `reasonCode` of a 2xx response that is neither a grant nor an error with a code. */
 export const UNUSABLE_GRANT = 'UNUSABLE_GRANT';
 
 /**
  * The grant in a response with a 2xx status.
+ * @param field where the token is
  * @throws {LoadError} `no_token`, with the error's code or UNUSABLE_GRANT as its `reasonCode`
  */
-export const readGrant = (body: string, status: number, rule: SecretRule): Grant => {
-  const value = parseResponse(body);
-  if (!isJsonObject(value))
-    throw unusable(
-      `its response (${status}) is not a JSON object, or has more than ${MAX_BRACKETS} brackets`,
-    );
-  const { access_token: token, token_type: type, expires_in: lifetime } = value;
+export const readGrant = (
+  body: Buffer,
+  status: number,
+  { field, rule }: { readonly field: string; readonly rule: SecretRule },
+): Grant => {
+  const value = parseJson(textOf(body));
+  if (!isJsonObject(value)) throw unusable(`its response (${status}) is not a JSON object`);
+  const token = valueAt(value, field);
+  // Some endpoints send the errors of RFC 6749 section 5.2 with status 200.
   if (typeof token !== 'string')
-    // Some endpoints send the errors of RFC 6749 section 5.2 with status 200.
     throw (
       tokenErrorIn(value, status) ??
-      unusable(
-        `its response (${status}) has no access_token that is a string${describeMembers(value)}`,
-      )
+      unusable(`its response (${status}) has no text at ${field}${describeMembers(value)}`)
     );
   const problem = secretProblem(token, rule);
-  if (problem !== undefined) throw unusable(`its access_token ${problem}`);
-  const isTyped = type !== undefined && type !== null;
-  if (isTyped && !(typeof type === 'string' && type.toLowerCase() === 'bearer'))
-    throw unusable('its token_type is not Bearer');
-  const seconds = secondsOf(lifetime);
-  return {
-    token,
-    lifetimeMs: 1_000 * (seconds ?? Infinity),
-    isLifetimeIgnored: seconds === undefined,
-    isTyped,
-  };
+  if (problem !== undefined) throw unusable(`its ${field} ${problem}`);
+  const grant = GRANT.safeParse(value);
+  if (!grant.success) throw unusable('its token_type is not Bearer');
+  return { token, lifetimeMs: 1_000 * grant.data.expires_in };
 };
 
 /** The error in a response with another status, if its body has one. */
-export const readTokenError = (body: string, status: number): LoadError | undefined => {
-  const value = parseResponse(body);
+export const readTokenError = (body: Buffer, status: number): LoadError | undefined => {
+  const value = parseJson(textOf(body));
   return isJsonObject(value) ? tokenErrorIn(value, status) : undefined;
 };
 
-/**
- * A grant is one object without nesting. Each bracket of a deeply nested value would take longer to
- * parse than a page of text.
- */
-const parseResponse = (body: string): unknown =>
-  // The limit ends the search, because counting 65,536 brackets would take 2 ms.
-  body.split(/[[{]/, MAX_BRACKETS + 2).length - 1 > MAX_BRACKETS ? undefined : parseJson(body);
-
-const MAX_BRACKETS = 64;
+/** It drops a byte order mark. */
+const textOf = (body: Buffer): string => new TextDecoder().decode(body);
 
 const tokenErrorIn = ({ error }: JsonObject, status: number): LoadError | undefined => {
-  if (typeof error !== 'string' || !ERROR_CODE.test(error)) return undefined;
-  const text = `the token endpoint refuses the request (${status} ${error}); check ${TO_CHECK[error] ?? ''}`;
-  return new LoadError('no_token', text, { upstreamStatus: status, reasonCode: error });
+  const toCheck = typeof error === 'string' ? TO_CHECK.get(error) : undefined;
+  if (typeof error !== 'string' || toCheck === undefined) return undefined;
+  return new LoadError(
+    'no_token',
+    `the token endpoint refuses the request (${status} ${error}); check ${toCheck}`,
+    { upstreamStatus: status, reasonCode: error },
+  );
 };
 
-/** What to check, by the error's code. */
-const TO_CHECK: Readonly<Record<string, string>> = {
-  invalid_request: 'PROVIDER_TOKEN_FORMAT and PROVIDER_TOKEN_SCOPE',
-  invalid_client: 'PROVIDER_CLIENT_ID, PROVIDER_CLIENT_SECRET and PROVIDER_TOKEN_AUTH',
-  invalid_grant:
+/** What to check, by the error codes of RFC 6749 section 5.2. */
+const TO_CHECK: ReadonlyMap<string, string> = new Map([
+  ['invalid_request', 'PROVIDER_TOKEN_FORMAT, PROVIDER_TOKEN_SCOPE and PROVIDER_TOKEN_PARAMS'],
+  [
+    'invalid_client',
+    'PROVIDER_CLIENT_ID, PROVIDER_CLIENT_SECRET, and PROVIDER_TOKEN_AUTH (basic, basic_plain or post)',
+  ],
+  [
+    'invalid_grant',
     'PROVIDER_CLIENT_ID and PROVIDER_CLIENT_SECRET, and whether that client may use the client-credentials grant',
-  invalid_scope: 'PROVIDER_TOKEN_SCOPE',
-  unauthorized_client: 'whether PROVIDER_CLIENT_ID may use the client-credentials grant',
-  unsupported_grant_type: 'whether PROVIDER_TOKEN_URL grants client credentials',
-};
-
-/**
- * Infinity if there is no lifetime; undefined if it is not a positive number of seconds. RFC 6749
- * section 5.1 requires a number; many endpoints send a string.
- */
-const secondsOf = (lifetime: unknown): number | undefined => {
-  if (lifetime === undefined || lifetime === null) return Infinity;
-  const isText = typeof lifetime === 'string' && /^\s*\d+(?:\.\d+)?\s*$/.test(lifetime);
-  const seconds = isText || typeof lifetime === 'number' ? Number(lifetime) : NaN;
-  return seconds > 0 ? seconds : undefined;
-};
+  ],
+  ['invalid_scope', 'PROVIDER_TOKEN_SCOPE'],
+  ['unauthorized_client', 'whether PROVIDER_CLIENT_ID may use the client-credentials grant'],
+  ['unsupported_grant_type', 'whether PROVIDER_TOKEN_URL grants client credentials'],
+]);
 
 const unusable = (what: string): LoadError =>
   new LoadError('no_token', `the token endpoint returned no usable token: ${what}`, {
     reasonCode: UNUSABLE_GRANT,
   });
 
-const MAX_MEMBERS = 8;
-/** Tokens are longer. */
-const MAX_MEMBER_CHARS = 20;
-
-/** The names of the members, to help find the one that is the token. */
+/** The names of some members, to help find the one for PROVIDER_TOKEN_FIELD; tokens are longer. */
 const describeMembers = (value: JsonObject): string => {
-  const names = Object.keys(value).filter(
-    (name) => isPlainName(name) && name.length <= MAX_MEMBER_CHARS,
-  );
-  return names.length === 0 ? '' : `; its members are ${names.slice(0, MAX_MEMBERS).join(', ')}`;
+  const names = Object.keys(value).filter((name) => /^[A-Za-z][\w-]{0,19}$/.test(name));
+  return names.length === 0
+    ? ''
+    : `; its members are ${names.slice(0, 8).join(', ')}; set PROVIDER_TOKEN_FIELD to the token's`;
 };

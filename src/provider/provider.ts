@@ -1,128 +1,143 @@
 import type { LookupFunction } from 'node:net';
-import type { Load } from '../banks/loading/renewal-options.ts';
-import { STOPPING } from '../banks/load-error.ts';
+import { LoadError, STOPPING } from '../banks/load-error.ts';
+import { readList, type LoadedList } from '../banks/reading/list-reader.ts';
+import type { Clock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
+import { headersIn } from '../config/request-values.ts';
 import type { Secrets } from '../secrets/secrets.ts';
-import { createGivenToken, withToken } from './access-token.ts';
-import { createClientCredentials } from './client-credentials.ts';
-import { readResponse, type ProviderResponse } from './provider-response.ts';
-import {
-  createConnections as createRealConnections,
-  type Connections,
-  type ConnectionsOptions,
-} from './connections.ts';
-import { processBanksResponse } from './banks-response.ts';
-import { MAX_GRANT_BYTES, type TokenEvent, type TokenOptions } from './token-endpoint.ts';
+import { createExchange, type Exchange, type ExchangeResponse } from './exchange.ts';
+import { orLoadError } from './or-load-error.ts';
+import { toStatusError } from './status.ts';
+import { createGivenToken, createGrantedToken, type TokenEvent } from './token.ts';
 
-// The provider as the other modules see it: a function that loads a list.
+// The provider as the other modules see it: a function that loads a list. The token goes to the
+// configured address and nowhere else: no redirect is followed, and no error contains a header.
 
 /** A request to the provider has ended; `response` is undefined if there was no complete one. */
 export interface ProviderEvent {
   readonly type: 'provider-called';
-  readonly response: ProviderResponse | undefined;
+  readonly response: ExchangeResponse | undefined;
   readonly durationMs: number;
 }
 
-export interface ProviderOptions extends Pick<TokenOptions, 'clock' | 'random'> {
+export interface ProviderOptions {
   readonly version: string;
-  readonly secrets: Secrets;
-  readonly addSecret: TokenOptions['addSecret'];
-  /**
-   * The variable whose secret a piece of a list contains; such a list is refused. By default lists
-   * are not searched.
-   */
+  readonly clock: Clock;
+  /** A number in [0, 1), for jitter. */
+  readonly random: () => number;
+  readonly secrets: Pick<Secrets, 'read' | 'tlsContext'>;
+  /** Is given each granted token before it is used. */
+  readonly addSecret: (variable: string, secret: string) => void;
+  /** The variable whose secret a piece of a list contains: such a list is refused. */
   readonly findEcho?: ((json: string) => string | undefined) | undefined;
   readonly onEvent: (event: TokenEvent | ProviderEvent) => void;
   /** Resolves host names; by default Node does. */
   readonly lookup?: LookupFunction | undefined;
-  /** Creates the connections to the provider and to the token endpoint; by default real ones. */
-  readonly createConnections?: ((options: ConnectionsOptions) => Connections) | undefined;
+  /** Sends a request; by default over the network. */
+  readonly exchange?: Exchange | undefined;
 }
 
 export const createProvider = (
   { provider, banks }: Pick<Config, 'provider' | 'banks'>,
   options: ProviderOptions,
 ) => {
-  const { clock, random, version, lookup, secrets, onEvent } = options;
-  const { createConnections = createRealConnections } = options;
-  const { token: source, environment, timeoutMs, maxBodyBytes, baseUrl, proxies } = provider;
+  const { clock, random, version, lookup, secrets, addSecret, findEcho, onEvent } = options;
+  const { token: source, environment, timeoutMs, maxBodyBytes, proxies } = provider;
+  const {
+    exchange = createExchange({
+      tls: orLoadError('unreachable', secrets.tlsContext),
+      proxies,
+      lookup,
+    }),
+  } = options;
   // Firewalls in front of APIs refuse requests without one.
   const userAgent = `banks-bff/${version}`;
-  const common = { secrets, proxies, userAgent, timeoutMs, clock, lookup };
-  const connections = createConnections({
-    ...common,
-    peer: 'the provider',
-    url: baseUrl,
-    maxBodyBytes,
-  });
   const closing = new AbortController();
   const accessToken =
     source.kind === 'given'
-      ? createGivenToken(source.token, secrets)
-      : createClientCredentials(source, {
-          connections: createConnections({
-            ...common,
-            peer: 'the token endpoint',
-            url: source.endpoint.url,
-            maxBodyBytes: MAX_GRANT_BYTES,
-          }),
-          closing: closing.signal,
+      ? createGivenToken(source, secrets)
+      : createGrantedToken(source, {
+          exchange,
+          userAgent,
           environment,
           timeoutMs,
-          userAgent,
           clock,
           random,
           secrets,
-          addSecret: options.addSecret,
+          addSecret,
           onEvent,
+          closing: closing.signal,
         });
+  const readHeaders = orLoadError('unreachable', () => secrets.read('PROVIDER_HEADERS'));
+  const url = banksUrl(provider.baseUrl);
 
-  /**
-   * `GET {base_url}/api/v1/banks`. The token goes to the configured address and nowhere else:
-   * undici's `request` follows no redirect, and no error from here contains a header. Emits how
-   * long it took, and how it ended.
-   */
-  const requestBanks = async (token: string, signal: AbortSignal): Promise<ProviderResponse> => {
-    // The wait for the token may have taken all of the time.
-    signal.throwIfAborted();
-    const path = banksUrl(baseUrl).pathname;
+  const requestBanks = async (token: string, signal: AbortSignal): Promise<ExchangeResponse> => {
     const headers = {
+      ...Object.fromEntries(headersIn(provider.headers ? await readHeaders() : '')),
       accept: 'application/json',
       'accept-encoding': 'br, gzip',
       authorization: `Bearer ${token}`,
       'user-agent': userAgent,
     };
-    const request = { method: 'GET', path, headers, signal } as const;
+    // The wait for the token may have taken all of the time.
+    signal.throwIfAborted();
     const startedAtMs = clock.monotonicMs();
-    let response: ProviderResponse | undefined;
+    let response: ExchangeResponse | undefined;
     try {
-      response = await connections.request(request, (received) =>
-        readResponse(received, (status) => status === 200, maxBodyBytes, signal),
-      );
+      response = await exchange({
+        peer: 'the provider',
+        url,
+        query: provider.query?.reveal(),
+        method: 'GET',
+        headers,
+        maxBodyBytes,
+        needsBody: (status) => status === 200,
+        signal,
+      });
       return response;
     } finally {
-      if (!closing.signal.aborted)
-        onEvent({
-          type: 'provider-called',
-          response,
-          durationMs: clock.monotonicMs() - startedAtMs,
-        });
+      const durationMs = clock.monotonicMs() - startedAtMs;
+      if (!closing.signal.aborted) onEvent({ type: 'provider-called', response, durationMs });
     }
   };
 
-  const load: Load = async (signal) => {
-    const response = await withToken(accessToken, (text) => requestBanks(text, signal));
-    const contract = { ...banks, maxBytes: maxBodyBytes, findEcho: options.findEcho };
-    const nowMs = clock.wallMs();
-    return (reading) => processBanksResponse(response, contract, { nowMs, clock, signal: reading });
+  /**
+   * The provider's response. One that refuses the token gets one newer token and one retry, never
+   * more: a provider that refuses whatever is issued must not be asked in a loop.
+   */
+  const requestWithToken = async (signal: AbortSignal): Promise<ExchangeResponse> => {
+    const token = await accessToken.current();
+    const response = await requestBanks(token, signal);
+    if (!refusesToken(response)) return response;
+    const newer = await accessToken.newerThan(token);
+    return newer === undefined ? response : requestBanks(newer, signal);
   };
+
   return {
-    load,
+    /**
+     * Requests the list, and checks and narrows it.
+     * @throws {LoadError} if there is none; the signal's reason
+     */
+    load: async (signal: AbortSignal): Promise<LoadedList> => {
+      const response = await requestWithToken(signal);
+      if (response.status === 401) throw unauthorized(accessToken.variable);
+      if (response.status !== 200) throw toStatusError('the provider', response, clock.wallMs());
+      const contract = { ...banks, maxBytes: maxBodyBytes, findEcho };
+      const list = await readList(response.body, contract, { clock, signal });
+      return { ...list, hasNextPage: namesNextPage(response.headers['link']) };
+    },
     token: accessToken,
     /** Ends a request for a token, and emits no more events. A load ends by its own signal. */
     close: (): void => closing.abort(STOPPING),
   };
 };
+
+const refusesToken = ({ status }: ExchangeResponse): boolean => status === 401 || status === 403;
+
+const unauthorized = (variable: string): LoadError =>
+  new LoadError('unauthorized', `the provider does not accept the token (401); check ${variable}`, {
+    upstreamStatus: 401,
+  });
 
 /**
  * Only the path changes: resolved as a reference, a base path that begins with `//` would name
@@ -133,3 +148,11 @@ export const banksUrl = (baseUrl: URL): URL => {
   url.pathname = `${baseUrl.pathname.replace(/(?<!\/)\/+$/, '')}/api/v1/banks`;
   return url;
 };
+
+/**
+ * Whether a `Link` header names a next page (RFC 8288 section 3). `next` may be one of several
+ * relation types, with spaces between them; `next-archive` and `https://example.com/next` are
+ * others.
+ */
+export const namesNextPage = (link = ''): boolean =>
+  /;\s*rel\s*=\s*(?:"(?:[^"]*\s)?next[\s"]|next\s*(?:[;,]|$))/i.test(link);

@@ -1,6 +1,6 @@
 import type { Freshness } from '../banks/freshness.ts';
 import type { ListEvent } from '../banks/list-event.ts';
-import type { TokenEvent } from '../provider/token-endpoint.ts';
+import type { TokenEvent } from '../provider/token.ts';
 import type { ProviderEvent } from '../provider/provider.ts';
 import type { SecretFileEvent } from '../secrets/secrets.ts';
 import type { StoreEvent, StoreName } from '../sharing/store-report.ts';

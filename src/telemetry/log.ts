@@ -59,12 +59,6 @@ export const createEventLog = (logger: Logger, fieldsAreChosen: boolean): EventL
   const failingStores = new Set<string>();
   /** The newest line about a failing token; undefined while it works. */
   let failingToken: string | undefined;
-  const notesOnGrants = new Set<string>();
-  /** Logs how the service treats the endpoint's tokens, once and not for each token. */
-  const noteOnGrant = (note: string): void => {
-    if (!notesOnGrants.has(note)) logger.info(`token: ${note}`);
-    notesOnGrants.add(note);
-  };
   return (event) => {
     switch (event.type) {
       case 'list-renewed':
@@ -98,12 +92,6 @@ export const createEventLog = (logger: Logger, fieldsAreChosen: boolean): EventL
         if (failingToken) logger.info('token: recovered');
         else logger.debug('token: renewed');
         failingToken = undefined;
-        if (!event.isTyped)
-          noteOnGrant('the grant has no token_type; it is used as a Bearer token');
-        if (event.isLifetimeIgnored)
-          noteOnGrant(
-            'expires_in is not a positive number; the token is used until the provider rejects it (401)',
-          );
         break;
       case 'token-renewal-failed': {
         const { error, consequence } = event;

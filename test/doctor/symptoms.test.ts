@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { LoadError } from '../../src/banks/load-error.ts';
-import { connectionFaultOf } from '../../src/connection-faults.ts';
+import { connectionFaultOf } from '../../src/provider/errors.ts';
 import { parseConfig } from '../../src/config/config.ts';
 import { diagnose } from '../../src/doctor/diagnosis.ts';
 import { LOAD_SYMPTOMS } from '../../src/doctor/load-symptoms.ts';
@@ -127,10 +127,7 @@ test('after an unexpected error the steps that were seen are passed, and the nex
   const head = { status: 200, afterMs: 2, clockAheadMs: undefined };
   const response = {
     status: 200,
-    contentType: undefined,
-    retryAfter: undefined,
-    date: undefined,
-    link: undefined,
+    headers: {},
     body: Buffer.from('[]'),
   };
   const passed = [

@@ -401,7 +401,7 @@ describe('a file that keeps the request from being made', () => {
     expect(await page()).toContain('The provider cannot be reached.');
     expect(rig.messages().filter((message) => message.startsWith('list: load failed'))).toEqual([
       expect.stringMatching(/: PROVIDER_TLS_CA_FILE cannot be read/),
-      expect.stringMatching(/: no connection to the provider/),
+      expect.stringMatching(/: the provider closed the connection/),
     ]);
   });
 });

@@ -270,26 +270,6 @@ describe('the rotation of a client certificate', () => {
       'the last',
     ]);
   });
-
-  test('that comes too late is named: the certificate has expired in the meantime', async () => {
-    await startStrictProvider();
-    const soon = clientAuthority.issue('soon expired', {
-      from: '20200101000000Z',
-      until: '20260102000000Z',
-    });
-    const rig = await startService(mutual(soon));
-    await getBanks(rig).expect(503);
-    expect(failureOf(rig)?.message).toMatch(
-      /closed the connection without a response; it may require a client/,
-    );
-    rig.clock.skip(2 * 86_400_000);
-    rig.clock.advance(0);
-    await eventually(() =>
-      /PROVIDER_TLS_CERT_FILE is valid only from .* to Jan  2 00:00:00 2026 GMT; get/.test(
-        failureOf(rig)?.message ?? '',
-      ),
-    );
-  });
 });
 
 describeWithProxy('through a forward proxy', () => {
@@ -377,35 +357,3 @@ test('the proxy gets the decoded user and password and a User-Agent, and nothing
     },
   ]);
 });
-
-// A proxy that answers CONNECT like this, and then really is a tunnel.
-test.each([
-  ['HTTP/1.1 299 Fine\r\nVia: a proxy\r\n\r\n', undefined, ''],
-  [
-    'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n\r\n',
-    /proxy in HTTPS_PROXY is malformed: .* an unexpected 1xx status/,
-    'proxy_unreachable',
-  ],
-  [
-    'SSH-2.0-OpenSSH_9.2\r\n',
-    /the response of the proxy in HTTPS_PROXY is malformed: not HTTP/,
-    'proxy_unreachable',
-  ],
-  [
-    'HTTP/1.1 401 Unauthorized\r\n\r\n',
-    /HTTPS_PROXY does not accept the user .*\(401\)/,
-    'proxy_refused',
-  ],
-] as const)(
-  'every 2xx of a proxy opens the tunnel, and nothing else: %j',
-  async (head, message, kind) => {
-    await startProvider();
-    const rig = await startService({
-      ...TRUST,
-      HTTPS_PROXY: await startTunnels({ to: () => front.port, head }),
-    });
-    if (message) return expectFailure(rig, kind, message);
-    await getBanks(rig).expect(200);
-    expect(front.clients).toHaveLength(1);
-  },
-);

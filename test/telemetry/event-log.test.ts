@@ -52,12 +52,6 @@ const failed = (state: Freshness, error: LoadError): LoggedEvent => ({
   error,
 });
 const aged = (state: Freshness): LoggedEvent => ({ type: 'list-aged', state });
-const grant = (isTyped: boolean, isLifetimeIgnored = false): LoggedEvent => ({
-  type: 'token-renewed',
-  isTyped,
-  isLifetimeIgnored,
-});
-
 const unavailable = new LoadError('unavailable', 'no');
 const drifted = (field: string): LoadError => new LoadError('drifted', 'no', { fields: [field] });
 const change = (...names: readonly string[]): LargeChange => ({
@@ -102,16 +96,6 @@ const ROWS: Readonly<Record<string, readonly [readonly LoggedEvent[], readonly s
       'WARNING CACHE_REDIS_URL: is away {"store":"CACHE_REDIS_URL"}',
       'INFO CACHE_REDIS_URL: works again {"store":"CACHE_REDIS_URL"}',
       'WARNING CACHE_REDIS_URL: is full {"store":"CACHE_REDIS_URL"}',
-    ],
-  ],
-  'a grant without token_type makes one line, also where others have one': [
-    [grant(false), grant(true), grant(false)],
-    ['INFO token: the grant has no token_type; it is used as a Bearer token {}'],
-  ],
-  'a grant with an unusable expires_in makes one line, also where others have a usable one': [
-    [grant(true, true), grant(true), grant(true, true)],
-    [
-      'INFO token: expires_in is not a positive number; the token is used until the provider rejects it (401) {}',
     ],
   ],
   'a stale list that replaces another one is told as restored': [

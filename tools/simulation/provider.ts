@@ -1,7 +1,5 @@
-import { Readable } from 'node:stream';
-import type { Dispatcher } from 'undici';
 import { LoadError, type LoadErrorKind } from '../../src/banks/load-error.ts';
-import type { Connections } from '../../src/provider/connections.ts';
+import type { Exchange, ExchangeResponse } from '../../src/provider/exchange.ts';
 import {
   ALL_FIELDS,
   MIN_BANKS,
@@ -18,7 +16,7 @@ import type { Call, History, Process } from './history.ts';
 import { TOKEN } from './secret-files.ts';
 import type { Owner, World } from './world.ts';
 
-// The provider, at the interface of src/provider/connections.ts. It records in the history each
+// The provider, at the interface of src/provider/exchange.ts. It records in the history each
 // call and what it was answered.
 
 /** A process that calls the provider. */
@@ -169,11 +167,7 @@ export const createProviderWorld = (world: World, history: History, isInside: bo
    * Answers one call. What it returns is fed piece by piece, and ends with the whole, with an error
    * or never.
    */
-  const answer = (
-    call: Call,
-    life: Caller,
-    signal: AbortSignal,
-  ): Promise<Dispatcher.ResponseData> =>
+  const answer = (call: Call, life: Caller, signal: AbortSignal): Promise<ExchangeResponse> =>
     new Promise((resolve, reject) => {
       const lag = (): number => Math.floor(world.luck(`lag ${life.name}`) ** 4 * 120) + 1;
       const later = (delayMs: number, what: string, run: () => void): void =>
@@ -183,11 +177,9 @@ export const createProviderWorld = (world: World, history: History, isInside: bo
           `provider ${what}`,
           () => void (call.endedAtMs === Infinity && run()),
         );
-      let body: Readable | undefined;
       signal.addEventListener('abort', () => {
         if (slownessOf(life).isDeaf) return;
         reject(signal.reason);
-        body?.destroy(new Error('aborted'));
       });
       later(lag(), 'is asked', () => {
         if (trend && call.number % trend.everyCalls === 0)
@@ -220,14 +212,9 @@ export const createProviderWorld = (world: World, history: History, isInside: bo
         later(slowMs + lag(), 'answers', () => {
           if (kind) call.failure = kind;
           call.retryAfterMs = asked === undefined ? undefined : asked * 1_000;
-          body = new Readable({ read: () => undefined });
-          const stream = Object.assign(body, { dump: () => dumped(stream) });
-          stream.on('error', () => undefined);
           const all = asked === undefined ? headers : { ...headers, 'retry-after': String(asked) };
-          const response = { statusCode: status, headers: all, body: stream };
-          resolve(response as unknown as Dispatcher.ResponseData);
-          stream.push(bytes.subarray(0, bytes.length >> 1));
-          if (course === 'cut') later(lag(), 'breaks off', () => stream.destroy(new Error('cut')));
+          const cut = new LoadError('malformed', 'the body of the response was cut short');
+          if (course === 'cut') later(lag(), 'breaks off', () => reject(cut));
           if (course !== 'whole') return;
           later(slowMs > 0 ? lag() : 0, 'ends its response', () => {
             if (!kind && !signal.aborted) {
@@ -235,17 +222,17 @@ export const createProviderWorld = (world: World, history: History, isInside: bo
               call.hasNextPage = name === 'next-page';
               call.rejected = content.rejected?.(sent.size) ?? {};
             }
-            stream.push(bytes.subarray(bytes.length >> 1));
-            stream.push(null);
+            resolve({ status, headers: all, body: bytes });
           });
         });
       });
     });
 
   return {
-    /** The connections of one replica. */
-    connect: (life: Caller): Connections => ({
-      request: async ({ signal, headers }, read) => {
+    /** What one replica sends its requests with. */
+    connect:
+      (life: Caller): Exchange =>
+      async ({ signal, headers }) => {
         signal.throwIfAborted();
         life.onUse('the provider');
         const call: Call = {
@@ -256,17 +243,16 @@ export const createProviderWorld = (world: World, history: History, isInside: bo
           hadList: life.hasList(),
           deliveredAtMs: Infinity,
           endedAtMs: Infinity,
-          token: Object(headers).authorization.replace('Bearer ', ''),
+          token: headers['authorization']?.replace('Bearer ', '') ?? '',
         };
         history.calls.push(call);
         try {
-          return await read(await answer(call, life, signal));
+          return await answer(call, life, signal);
         } finally {
           call.endedAtMs = world.nowMs();
           if (!call.list) call.failure ??= 'timeout';
         }
       },
-    }),
     /** The list that is published so; undefined: the provider has never sent it. */
     find: (fields: Fields, json: Buffer): BankList | undefined => {
       const list = found.get(json) ?? published.get(`${fields} ${json.toString()}`);
@@ -307,9 +293,3 @@ const inside = (list: string): string => {
   const [mark = ''] = /^\ufeff?/.exec(list) ?? [];
   return `${mark}{"meta":{"banks":[]},"data":{"n":[1],"banks":${list.slice(mark.length)}}}`;
 };
-
-/** Resolves like undici's dump(), at the body's end whatever it is. */
-const dumped = (body: Readable): Promise<void> =>
-  new Promise((resolve) => {
-    body.once('close', resolve).once('end', resolve).resume();
-  });

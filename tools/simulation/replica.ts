@@ -299,7 +299,7 @@ export const start = (surroundings: Surroundings, machine: Machine): void => {
     addSecret: () => undefined,
     findEcho: (json) => (json.includes(TOKEN) ? 'PROVIDER_ACCESS_TOKEN' : undefined),
     emit,
-    createConnections: () => provider.connect(life),
+    exchange: provider.connect(life),
     loadRedisClient: () => Promise.resolve(redis.createClient(life)),
     files: createFiles(surroundings, machine, life),
     compressors: { gzip: compress('gzip'), br: compress('br') },

@@ -1,7 +1,8 @@
 import { readList } from '../../src/banks/reading/list-reader.ts';
 import { nearestName } from '../../src/nearest-name.ts';
-import { labelProblem, namesNextPage, toStatusError } from '../../src/provider/banks-response.ts';
 import { readGrant, readTokenError } from '../../src/provider/grant.ts';
+import { namesNextPage } from '../../src/provider/provider.ts';
+import { toStatusError } from '../../src/provider/status.ts';
 import { createRedaction } from '../../src/secrets/redaction.ts';
 import { PROVIDER_TOKEN_RULE } from '../../src/secrets/secret.ts';
 import { NESTED, repeat, SHAPES, startingWith, type Shape } from './shapes.ts';
@@ -85,12 +86,6 @@ export const PROVIDER_PLACES: readonly TextPlace[] = [
     ),
   },
   {
-    name: "the provider's Content-Type",
-    longest: LONGEST_HEADER,
-    shapes: SHAPES,
-    reader: ignoringErrors(labelProblem),
-  },
-  {
     name: "the provider's Link",
     longest: LONGEST_HEADER,
     shapes: [
@@ -107,7 +102,11 @@ export const PROVIDER_PLACES: readonly TextPlace[] = [
     longest: LONGEST_HEADER,
     shapes: SHAPES,
     reader: ignoringErrors((retryAfter) =>
-      toStatusError('the provider', { status: 503, retryAfter, date: retryAfter }, 0),
+      toStatusError(
+        'the provider',
+        { status: 503, headers: { 'retry-after': retryAfter, date: retryAfter } },
+        0,
+      ),
     ),
   },
   {
@@ -121,13 +120,15 @@ export const PROVIDER_PLACES: readonly TextPlace[] = [
     longest: 65_536,
     plain: SHORT_ENTRIES,
     shapes: [...GRANTS, ...SHAPES],
-    reader: ignoringErrors((text) => readGrant(text, 200, PROVIDER_TOKEN_RULE)),
+    reader: ignoringErrors((text) =>
+      readGrant(Buffer.from(text), 200, { field: 'access_token', rule: PROVIDER_TOKEN_RULE }),
+    ),
   },
   {
     name: "the token endpoint's refusal",
     longest: 65_536,
     plain: SHORT_ENTRIES,
     shapes: [...GRANTS, ...SHAPES],
-    reader: ignoringErrors((text) => readTokenError(text, 400)),
+    reader: ignoringErrors((text) => readTokenError(Buffer.from(text), 400)),
   },
 ];

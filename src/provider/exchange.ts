@@ -1,0 +1,277 @@
+import { once } from 'node:events';
+import { lookup as systemLookup, type LookupAddress } from 'node:dns';
+import { connect as connectTcp, isIP, type LookupFunction, type Socket } from 'node:net';
+import type { SecureContext } from 'node:tls';
+import { callbackify, promisify } from 'node:util';
+import { brotliDecompress, gunzip } from 'node:zlib';
+import { buildConnector, Client, EnvHttpProxyAgent, type Dispatcher } from 'undici';
+import { LoadError } from '../banks/load-error.ts';
+import type { Config } from '../config/config.ts';
+import { codeOf } from '../error-code.ts';
+import { codeNote, toExchangeError, type Peer, type ProxyVariable } from './errors.ts';
+
+// One exchange with the provider or the token endpoint: a request over a connection of its own,
+// perhaps through a proxy, and the whole response, up to a limit. No redirect is followed, and
+// nothing of undici waits for this service: undici 7 fails an assertion, which nothing can catch,
+// where a connection ends while its parser is paused (nodejs/undici#5360).
+
+export interface ExchangeRequest {
+  readonly peer: Peer;
+  readonly url: URL;
+  /** As it is sent; undefined: that of `url`. */
+  readonly query?: string | undefined;
+  readonly method: 'GET' | 'POST';
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+  /** The largest body of the response, as it arrives and decompressed. */
+  readonly maxBodyBytes: number;
+  /** Whether the body of a response with this status is needed; others are not read. */
+  readonly needsBody: (status: number) => boolean;
+  /** Ends the exchange. */
+  readonly signal: AbortSignal;
+}
+
+export interface ExchangeResponse {
+  readonly status: number;
+  /** By their names in lower case; the values of one that came more than once, with commas. */
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  /** Decompressed; empty if it was not needed. */
+  readonly body: Buffer;
+}
+
+/** @throws {LoadError} if there is no whole response; or the signal's reason */
+export type Exchange = (request: ExchangeRequest) => Promise<ExchangeResponse>;
+
+export interface ExchangeOptions {
+  /** The newest certificates and key. */
+  readonly tls: () => Promise<SecureContext>;
+  readonly proxies: Config['provider']['proxies'];
+  /** Resolves host names; by default Node does. */
+  readonly lookup?: LookupFunction | undefined;
+}
+
+export const createExchange =
+  (options: ExchangeOptions): Exchange =>
+  async (request) => {
+    const { peer, signal, maxBodyBytes } = request;
+    const secureContext = await options.tls();
+    signal.throwIfAborted();
+    const connection = createConnection(request, secureContext, options);
+    try {
+      const received = await receive(connection.dispatcher, request);
+      return { ...received, body: await decompress(received, maxBodyBytes) };
+    } catch (error) {
+      signal.throwIfAborted();
+      throw toExchangeError(error, peer, connection.proxy());
+    } finally {
+      connection.close();
+    }
+  };
+
+/**
+ * The way to one origin, for one connection. With one request per CACHE_TTL, a connection that was
+ * kept would be idle for nearly an hour; a new one follows a changed address and rotated files.
+ */
+const createConnection = (
+  { url, headers }: ExchangeRequest,
+  secureContext: SecureContext,
+  { proxies, lookup = systemLookup }: ExchangeOptions,
+) => {
+  const closing = new AbortController();
+  const dial = { lookup, signal: closing.signal };
+  // As curl chooses: by the scheme of the address, without falling back to the other variable.
+  const variable = url.protocol === 'https:' ? 'HTTPS_PROXY' : 'HTTP_PROXY';
+  const proxy = variable === 'HTTPS_PROXY' ? proxies.https : proxies.http;
+  let used: ProxyVariable | undefined;
+  // Explicit, because NODE_TLS_REJECT_UNAUTHORIZED=0 would disable the check. The signal of the
+  // exchange is its only time-out.
+  const handshake = { rejectUnauthorized: true, timeout: 0 };
+  const originTls = { ...handshake, secureContext };
+  const dispatcher = new EnvHttpProxyAgent({
+    httpProxy: '',
+    httpsProxy: '',
+    [variable === 'HTTPS_PROXY' ? 'httpsProxy' : 'httpProxy']: proxy?.url.href ?? '',
+    noProxy: proxies.exceptions,
+    ...(proxy?.credentials && {
+      token: `Basic ${Buffer.from(proxy.credentials.reveal()).toString('base64')}`,
+    }),
+    headers: { 'user-agent': headers['user-agent'] },
+    connect: createConnector(originTls, dial),
+    requestTls: originTls,
+    // The client certificate is not for the proxy.
+    clientFactory: (proxyOrigin, options) => {
+      const connect = createConnector({ ...handshake, minVersion: 'TLSv1.2' }, dial, () => {
+        used = variable;
+      });
+      return new Client(proxyOrigin, { ...options, ...NO_TIMEOUTS, connect });
+    },
+    ...NO_TIMEOUTS,
+  });
+  return {
+    dispatcher,
+    /** The proxy that the connection goes through. */
+    proxy: (): ProxyVariable | undefined => used,
+    close: (): void => {
+      closing.abort();
+      void dispatcher.destroy();
+    },
+  };
+};
+
+const NO_TIMEOUTS = { headersTimeout: 0, bodyTimeout: 0 };
+
+interface Dial {
+  readonly lookup: LookupFunction;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Connects once: where a connection ends before the request was sent, undici would connect again, a
+ * thousand times a second until the deadline.
+ */
+const createConnector = (
+  tls: buildConnector.BuildOptions,
+  dial: Dial,
+  onConnect?: () => void,
+): buildConnector.connector => {
+  const connectTls = buildConnector(tls);
+  let isFirst = true;
+  const open = async (options: buildConnector.Options): Promise<Socket> => {
+    if (!isFirst) throw Object.assign(new Error('ended early'), { code: 'ECONNABORTED' });
+    isFirst = false;
+    onConnect?.();
+    const httpSocket = await openSocket(options, dial);
+    if (options.protocol !== 'https:') return httpSocket;
+    return new Promise((onSecured, reject) => {
+      connectTls({ ...options, httpSocket }, (error, socket) => {
+        if (error) reject(error);
+        // In TLS 1.3 the alert by which a server refuses a client's certificate comes after the
+        // handshake. undici would go on until the connection ends, and report that instead.
+        else onSecured(socket.on('error', () => socket.destroy()));
+      });
+    });
+  };
+  const openWithCallback = callbackify(open);
+  return (options, callback) =>
+    openWithCallback(options, (error, socket) =>
+      error ? callback(error, null) : callback(null, socket),
+    );
+};
+
+/**
+ * A connection to whichever address of the host answers first. Node's own way gives each address
+ * but the last a share of the time, and none back: a slow one after a dead one would never be
+ * reached.
+ */
+const openSocket = async (
+  { hostname, port, protocol }: buildConnector.Options,
+  { lookup, signal }: Dial,
+): Promise<Socket> => {
+  const addresses = await resolve(hostname, lookup);
+  signal.throwIfAborted();
+  const target = { port: Number(port) || (protocol === 'https:' ? 443 : 80), signal };
+  const sockets = addresses
+    .slice(0, MAX_ADDRESSES)
+    .map(({ address }) => connectTcp({ ...target, host: address, noDelay: true }));
+  try {
+    const first = await Promise.any(sockets.map(connected));
+    for (const socket of sockets) if (socket !== first) socket.destroy();
+    return first;
+  } catch (error) {
+    throw error instanceof AggregateError ? error.errors[0] : error;
+  }
+};
+
+const MAX_ADDRESSES = 8;
+
+const connected = async (socket: Socket): Promise<Socket> => {
+  await once(socket, 'connect');
+  // Whoever uses the socket hears of its errors too.
+  return socket.on('error', () => undefined);
+};
+
+const resolve = (hostname: string, lookup: LookupFunction): Promise<readonly LookupAddress[]> =>
+  new Promise((onResolved, reject) => {
+    lookup(hostname, { all: true }, (error, found) => {
+      if (error) reject(error);
+      else
+        onResolved(typeof found === 'string' ? [{ address: found, family: isIP(found) }] : found);
+    });
+  });
+
+/** Sends the request and collects the bytes of the response, without ever making undici wait. */
+const receive = (
+  dispatcher: Dispatcher,
+  { url, query, method, headers, body, maxBodyBytes, needsBody, signal }: ExchangeRequest,
+): Promise<ExchangeResponse> =>
+  new Promise((onReceived, reject) => {
+    let head: Omit<ExchangeResponse, 'body'> | undefined;
+    // The system provides memory only for the part that is written. Kept as they come, chunks of
+    // one byte would each take a hundred.
+    const collected = Buffer.allocUnsafeSlow(maxBodyBytes);
+    let bytes = 0;
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+    const path = `${url.pathname}${query === undefined ? url.search : `?${query}`}`;
+    const sent = { origin: url.origin, path, method, headers, body: body ?? null };
+    dispatcher.dispatch(sent, {
+      // undici recognises a handler of its present interface by this method.
+      onRequestStart: () => undefined,
+      onResponseStart: (_controller, status, received) => {
+        if (status < 200) return;
+        head = { status, headers: joined(received) };
+        if (!needsBody(status)) onReceived({ ...head, body: Buffer.alloc(0) });
+      },
+      onResponseData: (_controller, chunk) => {
+        if (bytes + chunk.length > maxBodyBytes) reject(tooLarge(maxBodyBytes));
+        else bytes += chunk.copy(collected, bytes);
+      },
+      onResponseEnd: () => {
+        if (head) onReceived({ ...head, body: collected.subarray(0, bytes) });
+      },
+      onResponseError: (_controller, error) => reject(head ? cutShort(error) : error),
+    });
+  });
+
+const joined = (
+  headers: Readonly<Record<string, string | string[] | undefined>>,
+): ExchangeResponse['headers'] =>
+  Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [name, [value].flat().join(', ')]),
+  );
+
+const tooLarge = (maxBytes: number): LoadError =>
+  new LoadError('too_large', `the response has more than ${maxBytes} bytes`);
+const cutShort = (error: unknown): LoadError =>
+  new LoadError('malformed', `the body of the response was cut short${codeNote(error)}`);
+
+const DECODERS = new Map([
+  ['gzip', promisify(gunzip)],
+  ['x-gzip', promisify(gunzip)],
+  ['br', promisify(brotliDecompress)],
+]);
+
+/** The body without its coding (RFC 9110 section 8.4): at most one may change the bytes. */
+const decompress = async (
+  { headers, body }: ExchangeResponse,
+  maxOutputLength: number,
+): Promise<Buffer> => {
+  const codings = (headers['content-encoding'] ?? '')
+    .toLowerCase()
+    .split(',')
+    .map((coding) => coding.trim())
+    .filter((coding) => coding !== '' && coding !== 'identity');
+  if (codings.length === 0 || body.length === 0) return body;
+  const decode = codings.length === 1 ? DECODERS.get(codings[0] ?? '') : undefined;
+  if (!decode)
+    throw new LoadError('malformed', 'the response has an encoding that was not requested');
+  try {
+    return await decode(body, { maxOutputLength });
+  } catch (error) {
+    throw codeOf(error) === 'ERR_BUFFER_TOO_LARGE'
+      ? tooLarge(maxOutputLength)
+      : new LoadError(
+          'malformed',
+          `the response is not what it says it is compressed as${codeNote(error)}`,
+        );
+  }
+};

@@ -1,0 +1,231 @@
+import { LoadError, UNUSABLE_FILE, type LoadErrorKind } from '../banks/load-error.ts';
+import type { Clock, MonotonicMs } from '../clock.ts';
+import type { ClientCredentials } from '../config/provider.ts';
+import { withDeadline } from '../deadline.ts';
+import type { Secrets, SecretSource } from '../secrets/secrets.ts';
+import { PROVIDER_TOKEN_RULE, ruleFor } from '../secrets/secret.ts';
+import type { Exchange } from './exchange.ts';
+import { readGrant, readTokenError, writeTokenRequest, type Grant } from './grant.ts';
+import { orLoadError } from './or-load-error.ts';
+import { toStatusError } from './status.ts';
+
+// The access token: given by a variable or a file, or granted by the token endpoint. A token goes
+// to the one request that needs it and to nothing else.
+
+export interface AccessToken {
+  /** The variable for an operator to check if the provider refuses the token. */
+  readonly variable: string;
+  /**
+   * The token to use now.
+   * @throws {LoadError} if there is none
+   */
+  current(): Promise<string>;
+  /**
+   * Another token than `refused`, which the provider has answered with 401 or 403; undefined: there
+   * is none.
+   * @throws {LoadError} if it could not be requested
+   */
+  newerThan(refused: string): Promise<string | undefined>;
+  /**
+   * Requests a new token, if tokens are granted.
+   * @returns why that failed, and what becomes of the current token; undefined if it succeeded
+   */
+  renew(): Promise<string | undefined>;
+}
+
+/** A token that an operator has put into a variable or a file, which is read at each use. */
+export const createGivenToken = (
+  { token: source }: { readonly token: SecretSource },
+  secrets: Pick<Secrets, 'read'>,
+): AccessToken => {
+  const current = orLoadError('no_token', () => secrets.read('PROVIDER_ACCESS_TOKEN'));
+  return {
+    variable: 'reveal' in source ? 'PROVIDER_ACCESS_TOKEN' : 'PROVIDER_ACCESS_TOKEN_FILE',
+    current,
+    newerThan: async (refused) => {
+      const token = await current();
+      return token === refused ? undefined : token;
+    },
+    renew: () => Promise.resolve(undefined),
+  };
+};
+
+export type TokenEvent =
+  | { readonly type: 'token-renewed' }
+  | {
+      readonly type: 'token-renewal-failed';
+      readonly error: LoadError;
+      /** What becomes of the current token, if there is one. */
+      readonly consequence: string;
+    };
+
+export interface GrantedTokenOptions {
+  readonly exchange: Exchange;
+  readonly userAgent: string;
+  readonly environment: 'sandbox' | 'production';
+  /** The longest time for one request. */
+  readonly timeoutMs: number;
+  readonly clock: Clock;
+  /** A number in [0, 1), for jitter. */
+  readonly random: () => number;
+  /** Aborts when the service stops: no request is made, and no event emitted after that. */
+  readonly closing: AbortSignal;
+  readonly secrets: Pick<Secrets, 'read'>;
+  /** Is given each token before it is used. */
+  readonly addSecret: (variable: string, secret: string) => void;
+  readonly onEvent: (event: TokenEvent) => void;
+}
+
+interface GrantedToken {
+  readonly text: string;
+  readonly grantedAtMs: MonotonicMs;
+  /** From this time on, a use of the token also requests the next one. */
+  readonly renewAtMs: number;
+  /** Infinity: it is used until the provider refuses it. */
+  readonly expiresAtMs: number;
+}
+
+/** A provider that refuses a token so new would refuse the next one too. */
+const NEW_MS = 60_000;
+
+/**
+ * Tokens by the client-credentials grant. There is one request at a time, whoever needs a token;
+ * one that fails leaves a valid token in use. Nobody waits for the renewal of a token that is
+ * valid, and no timer makes one: a list is loaded once per CACHE_TTL, and its back-off is that of
+ * the token's requests too.
+ */
+export const createGrantedToken = (
+  source: ClientCredentials,
+  options: GrantedTokenOptions,
+): AccessToken => {
+  const { clock, random, closing, addSecret, onEvent } = options;
+  const requestGrant = createGrantRequest(source, options);
+  let granted: GrantedToken | undefined;
+  let underWay: Promise<string> | undefined;
+
+  const isValid = (token: GrantedToken | undefined): token is GrantedToken =>
+    token !== undefined && clock.monotonicMs() < token.expiresAtMs;
+
+  const renewOnce = async (): Promise<string> => {
+    // A lifetime begins at the endpoint, at some time after this.
+    const grantedAtMs = clock.monotonicMs();
+    try {
+      const { token, lifetimeMs } = await requestGrant();
+      addSecret('PROVIDER_TOKEN_URL', token);
+      granted = {
+        text: token,
+        grantedAtMs,
+        renewAtMs: grantedAtMs + lifetimeMs * renewalShare(random()),
+        expiresAtMs: grantedAtMs + lifetimeMs,
+      };
+      onEvent({ type: 'token-renewed' });
+      return token;
+    } catch (thrown) {
+      const error = LoadError.from(thrown);
+      const consequence = describeCurrent();
+      if (!closing.aborted) onEvent({ type: 'token-renewal-failed', error, consequence });
+      throw error;
+    }
+  };
+
+  const renew = (): Promise<string> => {
+    underWay ??= renewOnce().finally(() => {
+      underWay = undefined;
+    });
+    return underWay;
+  };
+
+  const describeCurrent = (): string =>
+    isValid(granted) ? 'the current token stays in use' : 'there is no valid token';
+
+  return {
+    variable: 'PROVIDER_TOKEN_URL',
+    current: async () => {
+      if (!isValid(granted)) return renew();
+      // A failure is told by its event, and the current token is still valid.
+      if (clock.monotonicMs() >= granted.renewAtMs) renew().catch(() => undefined);
+      return granted.text;
+    },
+    newerThan: async (refused) => {
+      if (isValid(granted) && granted.text !== refused) return granted.text;
+      if (granted && clock.monotonicMs() - granted.grantedAtMs < NEW_MS) return undefined;
+      const token = await renew();
+      return token === refused ? undefined : token;
+    },
+    renew: async () => {
+      // A request under way may have been made with an older client secret.
+      await underWay?.catch(() => undefined);
+      return renew().then(
+        () => undefined,
+        (error: unknown) => `${LoadError.from(error).message}; ${describeCurrent()}`,
+      );
+    },
+  };
+};
+
+/**
+ * The share of its lifetime after which a token is renewed: 80 % to 90 %. The endpoint can then be
+ * unavailable for a tenth of the lifetime before anybody must wait for it, and replicas that started
+ * together renew at different times.
+ */
+const renewalShare = (random: number): number => 0.8 + 0.1 * random;
+
+/** A grant has a few hundred bytes, or a few thousand with a large JWT. */
+const MAX_GRANT_BYTES = 65_536;
+
+/** One request to the token endpoint; the client's secret is read anew for each. */
+const createGrantRequest = (
+  source: ClientCredentials,
+  { exchange, userAgent, environment, timeoutMs, clock, closing, secrets }: GrantedTokenOptions,
+): (() => Promise<Grant>) => {
+  const { url, query } = source.endpoint;
+  const grantRule = { field: source.field, rule: ruleFor(environment, PROVIDER_TOKEN_RULE) };
+  const readSecret = orLoadError('no_token', () => secrets.read('PROVIDER_CLIENT_SECRET'));
+  const requestGrant = async (signal: AbortSignal): Promise<Grant> => {
+    const { headers, body } = writeTokenRequest(source, await readSecret());
+    const response = await exchange({
+      peer: 'the token endpoint',
+      url,
+      query: query?.reveal().slice(1),
+      method: 'POST',
+      headers: { ...headers, 'user-agent': userAgent },
+      body,
+      maxBodyBytes: MAX_GRANT_BYTES,
+      needsBody: hasUsefulBody,
+      signal,
+    });
+    const { status } = response;
+    if (isSuccess(status)) return readGrant(response.body, status, grantRule);
+    throw (
+      readTokenError(response.body, status) ??
+      toStatusError('the token endpoint', response, clock.wallMs())
+    );
+  };
+  const timeoutError = (): LoadError =>
+    new LoadError('timeout', `the token endpoint: no complete response within ${timeoutMs} ms`);
+  return () =>
+    withDeadline(requestGrant, { limitMs: timeoutMs, clock, timeoutError, signal: closing }).catch(
+      (error: unknown) => {
+        throw asNoToken(LoadError.from(error));
+      },
+    );
+};
+
+const isSuccess = (status: number): boolean => status >= 200 && status < 300;
+
+/** Whether the body may say more than the status; with 429 it does not. */
+const hasUsefulBody = (status: number): boolean =>
+  isSuccess(status) || (status >= 400 && status < 500 && status !== 429);
+
+/** A response without a grant is `no_token`; a failure without a response keeps its kind. */
+const asNoToken = (error: LoadError): LoadError => {
+  const { kind, message, retryAfterMs, upstreamStatus, reasonCode, cause } = error;
+  const isNamed = message.includes('the token endpoint') || reasonCode === UNUSABLE_FILE;
+  return new LoadError(
+    NO_GRANT.includes(kind) ? 'no_token' : kind,
+    isNamed ? message : `the token endpoint: ${message}`,
+    { retryAfterMs, upstreamStatus, reasonCode, cause },
+  );
+};
+
+const NO_GRANT: readonly LoadErrorKind[] = ['malformed', 'too_large', 'unexpected_status'];

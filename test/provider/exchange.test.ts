@@ -1,0 +1,264 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import {
+  createServer as createTcpServer,
+  type LookupFunction,
+  type Server as TcpServer,
+  type Socket,
+} from 'node:net';
+import { createSecureContext } from 'node:tls';
+import { brotliCompressSync, gzipSync } from 'node:zlib';
+import { createExchange, type ExchangeOptions } from '../../src/provider/exchange.ts';
+import { closeLater } from '../helpers/close-later.ts';
+import { listenOn } from '../helpers/free-port.ts';
+import { eventually } from '../helpers/wait-until.ts';
+
+// One exchange with servers that a real provider may be, or should not be: what is read, what the
+// failure is, and that no connection is left.
+
+const MAX_BODY_BYTES = 4_000_000;
+
+let server: Server;
+let url: URL;
+let sockets: Set<Socket>;
+let answer: RequestListener;
+beforeEach(async () => {
+  sockets = new Set();
+  answer = (_req, res) => res.end('[]');
+  server = createServer((req, res) => answer(req, res));
+  // It never closes a connection by itself.
+  server.keepAliveTimeout = 0;
+  server.on('connection', (socket) => sockets.add(socket));
+  url = new URL(`http://127.0.0.1:${await listenOn(server)}`);
+});
+afterEach(async () => {
+  await eventually(() => [...sockets].every(({ destroyed }) => destroyed));
+  server.close();
+});
+
+const NO_PROXIES: ExchangeOptions['proxies'] = {
+  https: undefined,
+  http: undefined,
+  exceptions: '',
+};
+
+interface Setting {
+  readonly proxies?: ExchangeOptions['proxies'];
+  readonly lookup?: LookupFunction;
+  readonly signal?: AbortSignal;
+}
+
+const ask = async ({ proxies = NO_PROXIES, lookup, signal }: Setting = {}) => {
+  const exchange = createExchange({
+    tls: () => Promise.resolve(createSecureContext()),
+    proxies,
+    lookup,
+  });
+  const response = await exchange({
+    peer: 'the provider',
+    url,
+    method: 'GET',
+    headers: { 'user-agent': 'banks-bff/0.0.0-test' },
+    maxBodyBytes: MAX_BODY_BYTES,
+    needsBody: (status) => status === 200,
+    signal: signal ?? new AbortController().signal,
+  });
+  return { ...response, body: response.body.toString() };
+};
+
+const startTcp = async (onSocket: (socket: Socket) => void): Promise<TcpServer> => {
+  const tcp = createTcpServer((socket) => {
+    sockets.add(socket.on('error', () => undefined));
+    onSocket(socket);
+  });
+  url = new URL(`http://127.0.0.1:${await listenOn(tcp)}`);
+  closeLater(() => tcp.close());
+  return tcp;
+};
+
+describe('a compressed body', () => {
+  // Hardly compressible: the compressed bytes are nearly as many.
+  const text = JSON.stringify(
+    Array.from({ length: 60_000 }, (_, index) => Math.sin(index).toString(36)),
+  );
+  const bomb = Buffer.alloc(50_000_000);
+  const CODINGS = [
+    ['gzip', gzipSync(text), gzipSync(bomb, { level: 1 })],
+    ['br', brotliCompressSync(text), brotliCompressSync(bomb)],
+  ] as const;
+  /** Framed by its length, or by the end of the connection. */
+  const FRAMES = [
+    ['its length', (length: number) => ({ 'content-length': length })],
+    ['the end of the connection', () => ({ connection: 'close' })],
+  ] as const;
+
+  test.each(
+    CODINGS.flatMap(([coding, ...bodies]) =>
+      FRAMES.map((frame) => [coding, ...frame, bodies] as const),
+    ),
+  )('in %s, framed by %s, is read up to the limit', async (coding, _frame, headersFor, bodies) => {
+    const [list, tooLarge] = bodies;
+    const send =
+      (body: Buffer): RequestListener =>
+      (_req, res) => {
+        res.useChunkedEncodingByDefault = false;
+        res.writeHead(200, { 'content-encoding': coding, ...headersFor(body.length) }).end(body);
+      };
+    answer = send(list);
+    expect((await ask()).body === text).toBe(true);
+    answer = send(tooLarge);
+    await expect(ask()).rejects.toMatchObject({
+      kind: 'too_large',
+      message: `the response has more than ${MAX_BODY_BYTES} bytes`,
+    });
+  });
+
+  test.each([
+    ['is cut short', 'gzip', gzipSync(text).subarray(0, 1_000)],
+    ['is something else', 'br', Buffer.from('<html>')],
+    ['is empty', 'gzip', Buffer.alloc(0)],
+  ])('that %s is malformed, or empty', async (_what, coding, body) => {
+    answer = (_req, res) => res.writeHead(200, { 'content-encoding': coding }).end(body);
+    const outcome = body.length === 0 ? ask() : ask().catch((error: unknown) => error);
+    expect(await outcome).toMatchObject(body.length === 0 ? { body: '' } : { kind: 'malformed' });
+  });
+
+  test.each(['deflate', 'gzip, gzip', 'constructor'])('in %s was not requested', async (coding) => {
+    answer = (_req, res) => res.writeHead(200, { 'content-encoding': coding }).end('[]');
+    await expect(ask()).rejects.toMatchObject({
+      kind: 'malformed',
+      message: 'the response has an encoding that was not requested',
+    });
+  });
+});
+
+test('a body of one byte more than the limit is not read any further, in however few bytes it comes', async () => {
+  answer = (_req, res) => res.end(Buffer.alloc(MAX_BODY_BYTES, ' '));
+  expect((await ask()).body).toHaveLength(MAX_BODY_BYTES);
+  answer = (_req, res) => void res.write(Buffer.alloc(MAX_BODY_BYTES + 1, ' '));
+  await expect(ask()).rejects.toMatchObject({ kind: 'too_large' });
+  await startTcp((socket) =>
+    socket.once('data', () => {
+      socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n');
+      socket.write('1\r\n \r\n'.repeat(MAX_BODY_BYTES + 1));
+    }),
+  );
+  await expect(ask()).rejects.toMatchObject({ kind: 'too_large' });
+});
+
+test('a body that is not needed is not waited for', async () => {
+  answer = (_req, res) => res.writeHead(503, { 'retry-after': '3' }).write('this never ends');
+  expect(await ask()).toMatchObject({ status: 503, headers: { 'retry-after': '3' }, body: '' });
+});
+
+test.each(['before', 'after'])(
+  'an exchange that is ended %s the head rejects with the reason',
+  async (when) => {
+    const ending = new AbortController();
+    const end = (): void => ending.abort(new Error('too late'));
+    answer = (_req, res) => {
+      if (when === 'after') res.writeHead(200).write('[');
+      setImmediate(end);
+    };
+    await expect(ask({ signal: ending.signal })).rejects.toThrow('too late');
+  },
+);
+
+test('each exchange has a connection of its own, which is closed after it, also if the server would keep it', async () => {
+  // Without this invitation undici closes an idle connection itself, after 4 s.
+  answer = (_req, res) => res.setHeader('Keep-Alive', 'timeout=300').end('[]');
+  for (let request = 0; request < 3; request += 1) expect((await ask()).body).toBe('[]');
+  expect(sockets.size).toBe(3);
+});
+
+describe('a host with several addresses', () => {
+  /** Resolves `api.example` to these addresses of loopback. */
+  const lookupTo =
+    (...addresses: string[]): LookupFunction =>
+    (_host, _options, callback) =>
+      callback(
+        null,
+        addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 })),
+      );
+  beforeEach(() => {
+    url.hostname = 'api.example';
+  });
+
+  // Nothing listens at ::1 and 127.0.0.2.
+  test.each([[['127.0.0.1', '::1']], [['::1', '127.0.0.2', '127.0.0.1']]])(
+    'is reached at %j',
+    async (addresses) => {
+      expect((await ask({ lookup: lookupTo(...addresses) })).body).toBe('[]');
+      expect(sockets.size).toBe(1);
+    },
+  );
+
+  test('of which none answers is reported once', async () => {
+    await expect(ask({ lookup: lookupTo('::1', '127.0.0.2') })).rejects.toMatchObject({
+      kind: 'unreachable',
+      message: 'no connection to the provider (ECONNREFUSED)',
+    });
+  });
+});
+
+describe('through a proxy', () => {
+  const viaProxy = async (onSocket: (socket: Socket) => void): Promise<Setting> => {
+    const origin = url;
+    await startTcp(onSocket);
+    const proxy = { url, credentials: undefined };
+    url = origin;
+    return { proxies: { ...NO_PROXIES, http: proxy } };
+  };
+
+  test.each([
+    [
+      'HTTP/1.1 407 Proxy Authentication Required\r\n\r\n',
+      'proxy_refused',
+      /HTTP_PROXY does not accept the user and password .*\(407\)/,
+    ],
+    [
+      'HTTP/1.1 403 Forbidden\r\n\r\n',
+      'proxy_refused',
+      /HTTP_PROXY refuses to connect to this address \(403\)/,
+    ],
+    [
+      'HTTP/1.1 502 Bad Gateway\r\n\r\n',
+      'unreachable',
+      /the proxy in HTTP_PROXY could not reach the host \(502\)/,
+    ],
+    [
+      'SSH-2.0-OpenSSH_9.2\r\n',
+      'malformed',
+      /cannot be read as HTTP.*, through the proxy in HTTP_PROXY/,
+    ],
+    ['', 'unreachable', /closed the connection .*, through the proxy in HTTP_PROXY/],
+    [
+      'HTTP/1.1 200 OK\r\n\r\nunexpected\r\n\r\n',
+      'unreachable',
+      /closed the connection .*, through the proxy in HTTP_PROXY/,
+    ],
+  ])('that answers %j there is one attempt, which fails as %s', async (head, kind, message) => {
+    const setting = await viaProxy((socket) => socket.once('data', () => socket.end(head)));
+    await expect(ask(setting)).rejects.toMatchObject({
+      kind,
+      message: expect.stringMatching(message),
+    });
+    expect(sockets.size).toBe(1);
+  });
+
+  test('that nothing listens at is named', async () => {
+    const proxies = {
+      ...NO_PROXIES,
+      http: { url: new URL('http://127.0.0.2:9'), credentials: undefined },
+    };
+    await expect(ask({ proxies })).rejects.toMatchObject({
+      kind: 'proxy_unreachable',
+      message: 'no connection to the proxy in HTTP_PROXY (ECONNREFUSED)',
+    });
+    // It is not blamed where it is not used.
+    answer = (req) => req.socket.destroy();
+    await expect(ask({ proxies: { ...proxies, exceptions: '127.0.0.1' } })).rejects.toMatchObject({
+      message: expect.not.stringContaining('proxy'),
+    });
+  });
+});
