@@ -20,12 +20,6 @@ export const createCors = (origins: Config['corsOrigins']) => {
     allowed.get(isOpen ? '*' : (origin ?? '')) ?? NOT_ALLOWED;
   return {
     headers,
-    /**
-     * Whether the request comes from a page of an origin that is not allowed: its browser will not
-     * show it the response.
-     */
-    refuses: (origin: string | undefined): boolean =>
-      origin !== undefined && headers(origin) === NOT_ALLOWED,
     /** More headers of the response to an OPTIONS request: empty unless it is a preflight. */
     preflightHeaders: (req: IncomingMessage): FlatHeaders => {
       const { origin, 'access-control-request-method': method } = req.headers;

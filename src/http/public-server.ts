@@ -48,7 +48,6 @@ export const createPublicServer = (config: Config, options: PublicServerOptions)
     logDestination,
     redact,
     clientAddress,
-    cors,
     emit,
   });
   const chooseResponse = createResponseChooser({

@@ -8,7 +8,6 @@ import { toIso } from '../clock.ts';
 import type { Redaction } from '../secrets/redaction.ts';
 import { isServerError, type RequestEvent } from '../telemetry/events.ts';
 import type { ClientAddress } from './client-address.ts';
-import type { Cors } from './cors.ts';
 import { PROBES } from './health.ts';
 import type { RequestHead } from './headers.ts';
 import { refusedInsteadOf } from './refused.ts';
@@ -23,8 +22,6 @@ interface RequestLogOptions {
   readonly logDestination: DestinationStream;
   readonly redact: Redaction['redact'];
   readonly clientAddress: ClientAddress;
-  /** Which pages may read the responses; by default every page may. */
-  readonly cors?: Pick<Cors, 'refuses'>;
   /** Is given every finished request, whatever the log's level. */
   readonly emit?: (event: RequestEvent) => void;
 }
@@ -32,7 +29,7 @@ interface RequestLogOptions {
 export type RequestLog = ReturnType<typeof createRequestLog>;
 
 export const createRequestLog = (options: RequestLogOptions) => {
-  const { logger, logDestination, redact, clientAddress, cors, emit } = options;
+  const { logger, logDestination, redact, clientAddress, emit } = options;
   /** Of the requests that node:http is handling: their handlers complete them by `note`. */
   const notesOf = new WeakMap<IncomingMessage, Notes>();
   const isoTime = createIsoTime();
@@ -45,7 +42,6 @@ export const createRequestLog = (options: RequestLogOptions) => {
     const path = pathOf(head);
     const ip = clientAddress(head)?.slice(0, MAX_ADDRESS_CHARS);
     const traceId = traceIdOf(head);
-    const isRefusedOrigin = cors?.refuses(head.headers.origin) ?? false;
     /** Emits the event and gives the line: the one place where either is made. */
     return (
       notes: Notes,
@@ -55,15 +51,13 @@ export const createRequestLog = (options: RequestLogOptions) => {
     ): RequestLine => {
       const durationMs = Math.round((performance.now() - startedAtMs) * 1_000) / 1_000;
       const bytes = method === 'HEAD' ? 0 : contentBytes;
-      const { route, answeredBy, listState, waited, refusal } = notes;
+      const { route, answeredBy, listState, refusal } = notes;
       emit?.({
         type: 'request-finished',
         route,
         answeredBy,
         listState,
-        waited,
         refusal,
-        isRefusedOrigin,
         method,
         status,
         durationMs,
@@ -100,7 +94,7 @@ export const createRequestLog = (options: RequestLogOptions) => {
     middleware: (req: IncomingMessage, res: ServerResponse, next: () => void): void => {
       const requestId = identify(req);
       res.setHeader('X-Request-Id', requestId);
-      const notes = createNotes('node_http', 'other', undefined);
+      const notes = createNotes('express', 'other', undefined);
       notesOf.set(req, notes);
       const record = createRecord(req, requestId);
       const isClientsId = req.headers['x-request-id'] !== undefined;
@@ -119,7 +113,7 @@ export const createRequestLog = (options: RequestLogOptions) => {
     },
     /**
      * For handlers: the route that answers, a constant of the code; the state of the list that was
-     * served or could not be; whether the request waited for it; and why it was refused.
+     * served or could not be; and why the request was refused.
      */
     note: (req: IncomingMessage, notes: Partial<Omit<Notes, 'answeredBy'>>): void =>
       void Object.assign(notesOf.get(req) ?? {}, notes),
@@ -141,13 +135,13 @@ export const createRequestLog = (options: RequestLogOptions) => {
 };
 
 /** What a request's event says besides what is read from its head. */
-type Notes = Pick<RequestEvent, 'answeredBy' | 'route' | 'listState' | 'waited' | 'refusal'>;
+type Notes = Pick<RequestEvent, 'answeredBy' | 'route' | 'listState' | 'refusal'>;
 
 const createNotes = (
   answeredBy: Notes['answeredBy'],
   route: string,
   listState: Notes['listState'],
-): Notes => ({ answeredBy, route, listState, waited: false, refusal: undefined });
+): Notes => ({ answeredBy, route, listState, refusal: undefined });
 
 /** What the client got of a response that has been closed. */
 const outcomeOf = (res: ServerResponse) => ({

@@ -67,7 +67,7 @@ export interface RequestEvent {
   readonly type: 'request-finished';
   /** The path of the route that responded, a constant of the code; `other` if none did. */
   readonly route: string;
-  readonly answeredBy: 'hot_path' | 'node_http';
+  readonly answeredBy: 'hot_path' | 'express';
   /** As the client sent it. */
   readonly method: string;
   /** Undefined if the client went away before a response began. */
@@ -84,10 +84,6 @@ export interface RequestEvent {
   readonly listState: Freshness | undefined;
   /** Why it was refused or given up; undefined: it was not. */
   readonly refusal: RequestRefusal | undefined;
-  /** Of a request for the list: whether it waited for a load, because there was none to serve. */
-  readonly waited: boolean;
-  /** Whether it came from a page of an origin that CORS_ORIGINS does not allow. */
-  readonly isRefusedOrigin: boolean;
 }
 
 /** Whether a response with this status is the service's failure. */

@@ -2,7 +2,6 @@ import { expect, test } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import { sendRaw } from '../helpers/raw-http.ts';
 import { startLoadedRig, type Rig } from '../helpers/rig.ts';
-import { waitUntil } from '../helpers/wait-until.ts';
 
 // Which pages of other origins may read what. That the hot path answers alike: hot-path.test.ts.
 
@@ -126,19 +125,3 @@ test('a preflight is told what docs/api.md says, for two hours, and another OPTI
   expect(plain.headers.get('allow')).toBe('GET, HEAD, OPTIONS');
   expect(plain.headers.has('access-control-allow-methods')).toBe(false);
 });
-
-test.each(['on', 'off'])(
-  'pages of other origins are counted, with HOT_PATH=%s',
-  async (hotPath) => {
-    await start(FRONTEND, hotPath);
-    for (const origin of [FRONTEND, undefined, STRANGER, 'null']) await ask('GET /banks', origin);
-    for (const origin of [FRONTEND, STRANGER]) await ask('OPTIONS /banks', origin, PREFLIGHT);
-    const refusals = async (): Promise<unknown[]> => {
-      const text = await (await fetch(`${rig.managementUrl}/metrics`)).text();
-      return text.match(/(?<=^banks_cors_refusals_total){.*/gm) ?? [];
-    };
-    const wanted = ['{kind="preflight"} 1', '{kind="request"} 2'];
-    const isWanted = (seen: readonly unknown[]): boolean => seen.join() === wanted.join();
-    expect(await waitUntil('the counted refusals', refusals, isWanted)).toEqual(wanted);
-  },
-);

@@ -37,7 +37,7 @@ const answeredBy = async ({
         metrics,
       )?.[1],
     );
-  return { hot: count('hot_path'), node: count('node_http') };
+  return { hot: count('hot_path'), node: count('express') };
 };
 
 /** The log's lines about requests, without what differs from one to the next. */

@@ -23,12 +23,10 @@ export const createBanksRoute = ({ list, chooseResponse, requestLog }: BanksRout
     let served = list.served();
     let found: Found = 'hit';
     if (!served) {
-      const { state, isLoading, nextLoadInMs, failure } = list.status();
+      const { state, isLoading, nextLoadInMs } = list.status();
       // The first load is under way also while the stores are asked for a list.
       const isUnderWay = waiting > 0 || isLoading || (state === 'empty' && nextLoadInMs === 0);
       found = isUnderWay ? 'collapsed' : 'miss';
-      // While retries are backing off there is a response at once.
-      requestLog.note(req, { waited: isUnderWay || failure === undefined });
       waiting += 1;
       // A request whose connection has been closed keeps nothing: neither itself nor its headers.
       const closed = new AbortController();

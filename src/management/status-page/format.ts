@@ -6,17 +6,17 @@
  */
 export const formatDuration = (ms: number): string => {
   const seconds = Math.max(0, Math.round(ms / 1_000));
-  if (seconds < 120) return joined([seconds, 's']);
+  if (seconds < 120) return joinUnits([seconds, 's']);
   const minutes = Math.round(seconds / 60);
-  if (minutes < 60) return joined([minutes, 'min']);
+  if (minutes < 60) return joinUnits([minutes, 'min']);
   const hours = Math.floor(minutes / 60);
-  if (hours < 48) return joined([hours, 'h'], [minutes % 60, 'min']);
-  return joined([Math.floor(hours / 24), 'd'], [hours % 24, 'h']);
+  if (hours < 48) return joinUnits([hours, 'h'], [minutes % 60, 'min']);
+  return joinUnits([Math.floor(hours / 24), 'd'], [hours % 24, 'h']);
 };
 
 const NO_BREAK_SPACE = '\u00A0';
 
-const joined = (
+const joinUnits = (
   first: readonly [number, string],
   second: readonly [number, string] = [0, ''],
 ): string => (second[0] === 0 ? first : [...first, ...second]).join(NO_BREAK_SPACE);
