@@ -4,9 +4,10 @@ import { DEFAULT_ACCESS_TOKEN } from '../../emulator/emulator.ts';
 import { parseConfig } from '../../src/config/config.ts';
 import { SECRET_VARIABLES } from '../../src/config/variables.ts';
 import { demoProblem } from '../../src/secrets/secret.ts';
+import { emulate } from '../helpers/emulate.ts';
+import { startProcess } from '../helpers/process.ts';
 import { runProgram } from '../helpers/program.ts';
 import { read } from '../helpers/repository.ts';
-import { openRig } from '../helpers/rig.ts';
 
 // What the compose files and the image say, held against the code. Kubernetes: kubernetes.test.ts.
 
@@ -45,6 +46,11 @@ test('secrets are files, and those in the repository are what the emulator accep
   for (const secret of [token, managementToken]) expect(demoProblem(secret)).toBeDefined();
 });
 
+test('a crash leaves no core dump, which would contain the token', () => {
+  expect(service.ulimits).toEqual({ core: 0 });
+  expect(read('deploy/systemd/banks-bff.service')).toContain('\nLimitCORE=0\n');
+});
+
 test('every port is published on this machine only, the management port of each replica too', () => {
   const all = [...Object.values<typeof service>(alone), ...Object.values<typeof service>(replicas)];
   for (const port of all.flatMap(({ ports = [] }) => ports)) expect(port).toMatch(/^127\.0\.0\.1:/);
@@ -68,19 +74,29 @@ test.each([
   });
 });
 
-test('the health checks of the images pass while the program answers, and fail once it does not', async () => {
-  const checks = [...dockerfile.matchAll(/^HEALTHCHECK .*\n +CMD (\[.*\])$/gm)];
-  const rig = await openRig();
-  const env = {
-    PORT: new URL(rig.url).port,
-    EMULATOR_CONTROL_PORT: new URL(rig.emulator.controlUrl).port,
-  };
-  const check = ([, command = '']: RegExpExecArray): Promise<number | null> =>
-    runProgram(process.execPath, { args: JSON.parse(command).slice(1), env }).exit;
-  expect(await Promise.all(checks.map(check))).toEqual([0, 0]);
-  await rig.close();
-  expect(await Promise.all(checks.map(check))).toEqual([1, 1]);
-});
+test.each([
+  ['the address in HOST', { HOST: '127.0.0.2', PORT: '0' }],
+  ['the management port where PORT is 0', { PORT: '0' }],
+])(
+  'the health check of the image asks %s, past any proxy, and fails once nothing answers',
+  async (_address, env) => {
+    const [, command = ''] = /^HEALTHCHECK .* CMD (\[.*\])$/m.exec(dockerfile) ?? [];
+    const emulator = await emulate();
+    const running = await startProcess({ ...env, PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl });
+    const check = (): Promise<number | null> => {
+      const ports = {
+        ...('HOST' in env && { PORT: new URL(running.url).port }),
+        MANAGEMENT_PORT: new URL(running.managementUrl).port,
+      };
+      const proxy = { NODE_USE_ENV_PROXY: '1', HTTP_PROXY: 'http://127.0.0.1:9' };
+      const args: string[] = JSON.parse(command).slice(1);
+      return runProgram(process.execPath, { args, env: { ...env, ...ports, ...proxy } }).exit;
+    };
+    expect(await check()).toBe(0);
+    await running.end('SIGINT');
+    expect(await check()).toBe(1);
+  },
+);
 
 test('the image and the unit give Node the same options, and each keeps its debugger closed in its own way', () => {
   const unit = read('deploy/systemd/banks-bff.service');
