@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import type { Behaviour } from '../../emulator/behaviours.ts';
 import { closeLater } from '../helpers/close-later.ts';
-import { emulate } from '../helpers/emulate.ts';
+import { BANKS, emulate } from '../helpers/emulate.ts';
 import { findFreePort } from '../helpers/free-port.ts';
 import { startProcess } from '../helpers/process.ts';
 import { ALERT_RULES } from '../helpers/monitoring-files.ts';
@@ -86,6 +86,14 @@ describeWithPrometheus('Prometheus', () =>
           () => provider.behave('healthy'),
           ...alerts,
         );
+      await rehearse(
+        () =>
+          provider.respondWith((_req, res) =>
+            res.setHeader('Link', '</2>; rel="next"').end(JSON.stringify(BANKS)),
+          ),
+        () => provider.respondWith(undefined),
+        'BanksListIncomplete',
+      );
       await rehearse(redis.kill, redis.revive, 'BanksRedisLost');
       await rehearse(
         () => rm(snapshots, { recursive: true }),
