@@ -1,4 +1,5 @@
 import { demoProblem, PROVIDER_SECRET_RULE, ruleFor, secretProblem } from '../secrets/secret.ts';
+import { partName } from '../secrets/redaction.ts';
 import {
   SECRET_NAMES,
   type SecretName,
@@ -221,7 +222,7 @@ export const secretsOf = (config: Config): readonly (readonly [name: string, sec
     HTTP_PROXY: passwordOf(proxies.http?.credentials?.reveal()),
   };
   return Object.entries(found).flatMap(([name, texts]) =>
-    texts.map((text) => [name, text] as const),
+    texts.map((text, index) => [partName(name, index), text] as const),
   );
 };
 

@@ -111,7 +111,7 @@ export const createGrantedToken = (
     const grantedAtMs = clock.monotonicMs();
     try {
       const { token, lifetimeMs } = await requestGrant();
-      addSecret('PROVIDER_TOKEN_URL', token);
+      addSecret('PROVIDER_TOKEN_URL (token)', token);
       granted = {
         text: token,
         grantedAtMs,

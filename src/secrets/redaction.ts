@@ -12,6 +12,10 @@ export type Redaction = ReturnType<typeof createRedaction>;
 /** An error may still quote a rotated secret; a year of hourly tokens must not slow every line. */
 const MAX_VALUES = 2;
 
+/** A name for each part of a secret, so that all are redacted, and the one before of each. */
+export const partName = (variable: string, index: number): string =>
+  index === 0 ? variable : `${variable} (part ${index + 1})`;
+
 export const createRedaction = () => {
   /** By variable, the newest last. */
   const secrets = new Map<string, readonly string[]>();

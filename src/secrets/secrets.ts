@@ -1,6 +1,7 @@
 import type { SecureContext } from 'node:tls';
 import type { Clock } from '../clock.ts';
 import { describeUnreadable, readTextFile } from '../regular-file.ts';
+import { partName } from './redaction.ts';
 import { MAX_SECRET_BYTES, type Secret } from './secret.ts';
 import {
   readTlsFiles,
@@ -139,7 +140,7 @@ export const createSecrets = (options: SecretsOptions) => {
     const read = async (): Promise<Reading<string>> => {
       const { value, problems } = await readSecretFile(name, source.path, rules);
       const parts = value === undefined ? [] : rules.partsOf(name, value);
-      for (const part of parts) addSecret(variable, part);
+      for (const [index, part] of parts.entries()) addSecret(partName(variable, index), part);
       return { value, problems };
     };
     return watch([variable], read, WITHDRAWALS[name]);

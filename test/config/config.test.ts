@@ -59,9 +59,9 @@ test('secrets are listed with their variables, and cannot be printed with the co
     ['CACHE_SIGNING_KEY', 'signing-key-of-more-than-32-characters'],
     ['PROVIDER_TOKEN_URL', 'key=query-key'],
     ['HTTPS_PROXY', 'user:p@ss-word'],
-    ['HTTPS_PROXY', 'p@ss-word'],
+    ['HTTPS_PROXY (part 2)', 'p@ss-word'],
     ['HTTP_PROXY', ':a:b'],
-    ['HTTP_PROXY', 'a:b'],
+    ['HTTP_PROXY (part 2)', 'a:b'],
   ]);
   expect(JSON.stringify(config)).not.toMatch(
     /client-secret|query-key|management-token|redis-secret|signing-key|ss-word|a:b/,

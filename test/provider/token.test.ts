@@ -135,6 +135,37 @@ describe('a token file', () => {
   });
 });
 
+test('the request for the list has PROVIDER_QUERY and PROVIDER_HEADERS, which no line has', async () => {
+  const keys = ['canary-key-1', 'canary-key-2', 'canary-key-3'];
+  const file = join(directory, 'headers');
+  await writeFile(file, keys.map((key, index) => `X-Key-${index}: ${key}\n`).join(''));
+  rig = await startRig({
+    env: {
+      LOG_LEVEL: 'trace',
+      PROVIDER_QUERY: 'pageSize=1000&key=canary-key-of-the-query',
+      PROVIDER_HEADERS_FILE: file,
+    },
+  });
+  let asked = '';
+  rig.emulator.respondWith((req, res) => {
+    asked = `${req.url} ${keys.map((_, index) => req.headers[`x-key-${index}`]).join()}`;
+    // Each of them is a secret that a list must not contain.
+    const name = asked;
+    res.end(JSON.stringify([{ code: '1', ispb: '1', name }]));
+  });
+  await nextLoad(rig);
+  expect(asked).toBe(`/api/v1/banks?pageSize=1000&key=canary-key-of-the-query ${keys.join()}`);
+  expect(failure()?.kind).toBe('echoed_secret');
+  for (const key of keys) {
+    rig.emulator.respondWith((_req, res) =>
+      res.end(JSON.stringify([{ code: '1', ispb: '1', name: key }])),
+    );
+    await nextLoad(rig);
+    expect(failure()?.kind).toBe('echoed_secret');
+  }
+  expect(rig.log()).not.toContain('canary');
+});
+
 describe('the client-credentials grant', () => {
   test('authenticates with an id and a secret of any characters', async () => {
     const client = { clientId: 'a client:é', clientSecret: ' s&c+r%t="\\:ü ' };
