@@ -28,14 +28,19 @@ export const startReplica = async (
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     child = started;
-    process.once('exit', () => started.kill('SIGKILL'));
     started.once('exit', (status, signal) => {
       if (!started.killed) onEnd(`${name} ended: ${status ?? signal}`);
     });
     createInterface({ input: started.stderr }).on('line', onLine);
-    const output = createInterface({ input: started.stdout }).on('line', onLine);
-    for (let line = ''; !line.includes('"listening');) [line = ''] = await once(output, 'line');
+    const listening = new Promise<void>((onListening) => {
+      createInterface({ input: started.stdout }).on('line', (line) => {
+        if (line.includes('"listening')) onListening();
+        onLine(line);
+      });
+    });
+    await listening;
   };
+  process.once('exit', () => child.kill('SIGKILL'));
   await start();
   return {
     name,
