@@ -14,8 +14,7 @@ import { waitUntil } from '../helpers/wait-until.ts';
 
 // The runbook of docs/operations.md on the built service, in production and with every secret in a
 // file: all of them spoiled, a restart without and with a saved list, then a rotation, after which
-// the old ones are revoked. What one file does by itself: secret-files.test.ts. Files spoiled in
-// every way: test/soak/spoiled-secrets.test.ts.
+// the old ones are revoked. What one file does by itself: secret-files.test.ts.
 
 /** Rotates all secrets of a service, and revokes the old ones. @returns all that it has written */
 const rotateAll = async (way: Way): Promise<string> => {
