@@ -92,7 +92,7 @@ test.each(FAILURES)(
     rig.clock.skip(3_600_000);
     expect((await banks().expect(200)).text).toBe(before.text);
     await supertest(rig.url).get('/readyz').expect(200);
-    const { body } = await supertest(rig.url).get('/healthz').expect(200);
+    const { body } = await supertest(rig.managementUrl).get('/healthz').expect(200);
     expect(body).toMatchObject({
       status: 'warn',
       list: { state: 'stale', count: BANKS.length, lastFailure: kind },
@@ -114,7 +114,7 @@ test.each<[behaviour: Behaviour, cold: number | string, warm: string, change: st
     rig = await startRig({ before: (emulator) => emulator.behave(behaviour) });
     const { status, body } = await banks();
     expect(status === 200 ? body.length : failure()?.kind).toBe(cold);
-    const { body: coldHealth } = await supertest(rig.url).get('/healthz').expect(200);
+    const { body: coldHealth } = await supertest(rig.managementUrl).get('/healthz').expect(200);
     expect(coldHealth.status).toBe(status === 200 ? 'pass' : 'warn');
 
     rig = await startRig();
@@ -128,7 +128,7 @@ test.each<[behaviour: Behaviour, cold: number | string, warm: string, change: st
     expect(rig.messages().filter((line) => line.includes('list: load failed'))).toHaveLength(1);
     const after = await banks().expect(200);
     expect([after.text, after.headers['etag']]).toEqual([before.text, before.headers['etag']]);
-    const { body: health } = await supertest(rig.url).get('/healthz').expect(200);
+    const { body: health } = await supertest(rig.managementUrl).get('/healthz').expect(200);
     const list = { state: 'fresh', lastFailure: warm, failingSince };
     expect(health).toMatchObject({ status: 'warn', list });
   },
@@ -272,6 +272,6 @@ test('since when loads fail is reported by the clock as it is now, also after it
   wrongByMs = 0;
   steady.advance(2_000);
   await rig.service.list.refresh();
-  const { body } = await supertest(rig.url).get('/healthz').expect(200);
+  const { body } = await supertest(rig.managementUrl).get('/healthz').expect(200);
   expect(body.list).toMatchObject({ failingSince });
 });

@@ -1,6 +1,6 @@
 import express, { type Express, type RequestHandler } from 'express';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import type { Config } from '../config/config.ts';
+import type { BankList } from '../banks/bank-list.ts';
 import { refusalOf, type IsOverCapacity } from '../http-front/index.ts';
 import type { RequestRefusal } from '../telemetry/events.ts';
 import { createBanksRoute, type BanksRouteOptions } from './banks/route.ts';
@@ -8,7 +8,7 @@ import type { CommonHeaders } from './common-headers.ts';
 import type { Cors } from './cors.ts';
 import { READING_METHODS, setHeaders } from './headers.ts';
 import { createHealthz, createReadyz, PROBES, type HealthOptions } from './health.ts';
-import { createOpenApiRoute } from './openapi.ts';
+import { createOpenApiRoute, type OpenApiOptions } from './openapi.ts';
 import { sendProblem } from './problems.ts';
 import { pathOf, type RequestLog } from './request-log.ts';
 
@@ -18,7 +18,9 @@ import { pathOf, type RequestLog } from './request-log.ts';
 
 export type Middleware = (req: IncomingMessage, res: ServerResponse, next: () => void) => void;
 
-export interface AppOptions extends HealthOptions {
+export interface AppOptions {
+  readonly list: Pick<BankList, 'served'>;
+  readonly isDraining: () => boolean;
   readonly requestLog: RequestLog;
   readonly cors: Cors;
   readonly commonHeaders: CommonHeaders;
@@ -70,7 +72,6 @@ export const createApp = (
         refuse(req, res, 'method_not_allowed');
       });
   };
-  resource('/healthz', createHealthz(options));
   resource('/readyz', createReadyz(options));
   define(resource, app, refuse);
   app.use((_req, res) =>
@@ -86,13 +87,14 @@ export const createApp = (
     requestLog.middleware(req, res, () => admit(req, res, () => checkAndRoute(req, res)));
 };
 
-interface PublicAppOptions extends AppOptions, BanksRouteOptions {
-  readonly fields: Config['banks']['fields'];
+interface PublicAppOptions extends AppOptions, BanksRouteOptions, HealthOptions, OpenApiOptions {
+  readonly list: BankList;
 }
 
 export const createPublicApp = (options: PublicAppOptions): RequestListener =>
   createApp(options, (resource) => {
     resource('/banks', createBanksRoute(options));
+    resource('/healthz', createHealthz(options));
     resource('/openapi.json', createOpenApiRoute(options));
   });
 

@@ -1,12 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { BankList } from '../banks/bank-list.ts';
-import { notAfter, toIso, type Clock } from '../clock.ts';
 import type { SecretFileState } from '../secrets/secrets.ts';
 import type { StoreState } from '../telemetry/events.ts';
 import { JSON_TYPE, sendUncached } from './headers.ts';
 import { sendProblem } from './problems.ts';
 
-// The probes: alive (/healthz) and able to serve (/readyz).
+// The probes: alive (/healthz) and able to serve (/readyz). The public port says no more of itself
+// than any client may know; the management port adds the details.
 
 /** Their paths, which are their routes too. */
 export const PROBES: ReadonlySet<string> = new Set(['/healthz', '/readyz']);
@@ -14,58 +14,41 @@ export const PROBES: ReadonlySet<string> = new Set(['/healthz', '/readyz']);
 export interface HealthOptions {
   readonly list: BankList;
   readonly stores: () => readonly StoreState[];
-  readonly clock: Clock;
   readonly secretFiles: () => readonly SecretFileState[];
-  readonly environment: string;
-  readonly version: string;
+}
+
+/** What both ports say. `warn`: the list is not fresh, or loads, a store or a file are failing. */
+export const summarizeHealth = ({ list, stores, secretFiles }: HealthOptions) => {
+  const { state, cached, ageMs, failing } = list.status();
+  const isWell =
+    state === 'fresh' &&
+    !failing &&
+    stores().every((store) => !store.failing) &&
+    secretFiles().every((file) => !file.unusable);
+  return {
+    status: isWell ? 'pass' : 'warn',
+    list: {
+      state,
+      count: cached?.count ?? 0,
+      ageSeconds: ageMs === undefined ? null : Math.round(ageMs / 1_000),
+    },
+  };
+};
+
+/** `GET /healthz` of the public port: 200 whenever the process can answer. */
+export const createHealthz =
+  (options: HealthOptions) =>
+  (_req: IncomingMessage, res: ServerResponse): void =>
+    sendJson(res, summarizeHealth(options));
+
+interface ReadinessOptions {
+  readonly list: Pick<BankList, 'served'>;
   readonly isDraining: () => boolean;
 }
 
-/** `GET /healthz`: 200 whenever the process can answer, whatever the provider does. */
-export const createHealthz =
-  ({ list, stores, secretFiles, clock, environment, version }: HealthOptions) =>
-  (_req: IncomingMessage, res: ServerResponse): void => {
-    const { state, cached, ageMs, failing, lastFailure } = list.status();
-    const states = stores();
-    const files = secretFiles();
-    const nowMs = clock.wallMs();
-    const toShownTime = (pastMs: number | undefined): string | null =>
-      pastMs === undefined ? null : toIso(notAfter(nowMs, pastMs));
-    const storesAndFilesWork =
-      states.every((store) => !store.failing) && files.every((file) => !file.unusable);
-    const isWell = state === 'fresh' && !failing && storesAndFilesWork;
-    sendJson(res, {
-      status: isWell ? 'pass' : 'warn',
-      environment,
-      version,
-      list: {
-        state,
-        count: cached?.count ?? 0,
-        ageSeconds: ageMs === undefined ? null : Math.round(ageMs / 1_000),
-        lastSuccess: toShownTime(cached?.loadedAtWallMs),
-        lastChanged: toShownTime(cached?.changedAtMs),
-        lastFailure: lastFailure?.kind ?? null,
-        lastFailureAt: toShownTime(lastFailure?.atMs),
-        failingSince: toShownTime(failing?.sinceMs),
-      },
-      stores: Object.fromEntries(
-        states.map((store) => [
-          store.name,
-          { works: store.failing === undefined, failingSince: toShownTime(store.failing?.sinceMs) },
-        ]),
-      ),
-      secretFiles: Object.fromEntries(
-        files.map(({ variable, unusable }) => [
-          variable,
-          { usable: unusable === undefined, unusableSince: toShownTime(unusable?.sinceMs) },
-        ]),
-      ),
-    });
-  };
-
 /** `GET /readyz`: 200 while a list can be served and the service is not draining. */
 export const createReadyz =
-  ({ list, isDraining }: HealthOptions) =>
+  ({ list, isDraining }: ReadinessOptions) =>
   (_req: IncomingMessage, res: ServerResponse): void => {
     if (isDraining()) sendProblem(res, 'draining');
     else if (list.served()) sendJson(res, { status: 'ready' });

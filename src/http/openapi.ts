@@ -16,7 +16,7 @@ import { problemOf, PUBLIC_PROBLEM_CODES } from './problems.ts';
 // The public port described in OpenAPI 3.1: openapi.json, in which what depends on the running
 // service stands in braces, and the code of a problem, such as {not_ready}, for the problem itself.
 
-interface OpenApiOptions {
+export interface OpenApiOptions {
   readonly version: string;
   readonly fields: Config['banks']['fields'];
 }
@@ -25,10 +25,10 @@ interface OpenApiOptions {
 export const createOpenApiRoute = ({
   list,
   ...options
-}: OpenApiOptions & { readonly list: BankList }) => {
+}: OpenApiOptions & { readonly list: Pick<BankList, 'served'> }) => {
   let newest: { readonly cached: CachedList | undefined; readonly body: Buffer } | undefined;
   return (_req: IncomingMessage, res: ServerResponse): void => {
-    const { cached } = list.status();
+    const cached = list.served()?.list;
     if (!newest || newest.cached !== cached) {
       const observed = cached && observeFields(cached);
       newest = {
@@ -93,8 +93,8 @@ const bankSchema = (
   return {
     type: 'object',
     description: fields
-      ? 'A field that the provider did not send is null.'
-      : 'Every field that the provider sends; those of the current list are named.',
+      ? 'The types are those of the list that is served now; while there is none, any. A field that the provider did not send is null.'
+      : 'Every field that the provider sends; those of the list that is served now are named.',
     properties: Object.fromEntries(shown.map((field) => [field.name, typesOf(field)])),
     required: (fields ?? observed.filter(({ isNullable }) => !isNullable)).map(({ name }) => name),
     additionalProperties: fields === undefined,

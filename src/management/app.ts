@@ -12,7 +12,6 @@ import { createApp, type AppOptions } from '../http/app.ts';
 import { createClientAddress } from '../http/client-address.ts';
 import type { CommonHeaders } from '../http/common-headers.ts';
 import type { Cors } from '../http/cors.ts';
-import type { HealthOptions } from '../http/health.ts';
 import { JSON_TYPE, sendUncached } from '../http/headers.ts';
 import { sendProblem } from '../http/problems.ts';
 import { createRequestLog } from '../http/request-log.ts';
@@ -22,13 +21,15 @@ import type { ManagementRefusedEvent } from '../telemetry/events.ts';
 import type { Minute } from '../telemetry/history.ts';
 import { createHostCheck, createTokenCheck, type OnRefusal } from './authorization.ts';
 import type { DrainTimes } from './drain-times.ts';
+import { createDetailedHealthz, type DetailedHealthOptions } from './health.ts';
 import { commandsFor, renderPage } from './status-page/page.ts';
 
 // The routes of the management port: what must not be public. It listens on loopback by default,
 // and changes need a token.
 
 /** What the management port needs of the service. */
-export interface ManagementServerOptions extends HealthOptions {
+export interface ManagementServerOptions extends DetailedHealthOptions {
+  readonly isDraining: () => boolean;
   readonly logger: Logger;
   /** Where `logger` writes what it has redacted. */
   readonly logDestination: DestinationStream;
@@ -85,6 +86,7 @@ export const createManagementApp = (
   return createApp(
     { ...options, requestLog },
     (resource, app, refuse) => {
+      resource('/healthz', createDetailedHealthz(options));
       resource('/metrics', async (_req, res) => {
         sendUncached(res, 'text/plain; version=0.0.4; charset=utf-8', await metrics.exposition());
       });

@@ -264,7 +264,7 @@ test('what was cached before is refused beside unusable entries, as any other li
 
 test('in an outage health says since when, each state of the list is reported once, and in the end there is no list', async () => {
   const health = async (): Promise<unknown> =>
-    (await supertest(rig.url).get('/healthz').expect(200)).body;
+    (await supertest(rig.managementUrl).get('/healthz').expect(200)).body;
   const now = (): string => new Date(rig.clock.wallMs()).toISOString();
   await start({ env: { CACHE_TTL: '1m', CACHE_MAX_STALE: '1m' } });
   expect(await health()).toMatchObject({ status: 'pass', list: { failingSince: null } });

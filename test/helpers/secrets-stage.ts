@@ -170,7 +170,7 @@ interface Health {
 /** What an operator sees of a service that listens. */
 export const observe = async (service: Program, { emulator, front, redis }: Stage) => {
   const [, url = '', managementUrl = ''] = await service.says(LISTENING);
-  const health = async (): Promise<Health> => (await supertest(url).get('/healthz')).body;
+  const health = async (): Promise<Health> => (await supertest(managementUrl).get('/healthz')).body;
   return {
     health,
     text: async (path: string) => (await supertest(managementUrl).get(path)).text,

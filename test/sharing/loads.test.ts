@@ -658,7 +658,7 @@ describeWithRedis('with a real Redis', () => {
       expect(failing(two)).toEqual(failing(one));
       clock.skip(5 * MINUTE);
     }
-    const health = await (await fetch(`${two.url}/healthz`)).json();
+    const health = await (await fetch(`${two.managementUrl}/healthz`)).json();
     expect(health).toMatchObject({
       list: { failingSince: new Date(clock.wallMs() - 10 * MINUTE).toISOString() },
     });

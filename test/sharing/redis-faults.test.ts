@@ -170,7 +170,7 @@ describeWithRedis('replicas that share Redis', () => {
       await redis.command('CONFIG SET maxmemory 1');
       await nextLoad(rig);
       await eventually(() => told('is full (OOM); the service continues without it') === outages);
-      const { body } = await supertest(rig.url).get('/healthz').expect(200);
+      const { body } = await supertest(rig.managementUrl).get('/healthz').expect(200);
       expect(body).toMatchObject({ status: 'warn', stores: { CACHE_REDIS_URL: { works: false } } });
       await redis.command('CONFIG SET maxmemory 0');
       await eventually(() => told('works again') === outages);

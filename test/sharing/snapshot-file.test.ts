@@ -85,7 +85,7 @@ test.each([
     const { text } = await supertest(rig.url).get('/banks').expect(status);
     expect(text === before).toBe(status === 200);
     await eventually(() => rig.service.list.status().nextLoadInMs > 0);
-    expect((await supertest(rig.url).get('/healthz')).body).toMatchObject({
+    expect((await supertest(rig.managementUrl).get('/healthz')).body).toMatchObject({
       list: { state, ageSeconds },
     });
     // A fresh list puts off the first load until it is due.
@@ -122,7 +122,7 @@ describe('a wall clock that is corrected takes no list from a later restart:', (
     await restarted.close();
     const rig = await startDown({ startedLaterByMs: 2 * 3_600_000 });
     expect((await supertest(rig.url).get('/banks').expect(200)).text).toBe(before);
-    expect((await supertest(rig.url).get('/healthz')).body).toMatchObject({
+    expect((await supertest(rig.managementUrl).get('/healthz')).body).toMatchObject({
       list: { ageSeconds: 7_200 },
     });
   });
@@ -146,7 +146,7 @@ describe('a wall clock that is corrected takes no list from a later restart:', (
       await loaded.close();
       const rig = await startDown({ startedLaterByMs: 2 * 3_600_000 });
       await supertest(rig.url).get('/banks').expect(200);
-      expect((await supertest(rig.url).get('/healthz')).body).toMatchObject({
+      expect((await supertest(rig.managementUrl).get('/healthz')).body).toMatchObject({
         list: { ageSeconds: 7_200 },
       });
     },
@@ -164,7 +164,7 @@ describe('a wall clock that is corrected takes no list from a later restart:', (
     // The provider still fails.
     expect(rig.service.list.status().failure?.kind).toBe('unavailable');
     expect((await supertest(rig.url).get('/banks').expect(200)).text).toBe(before);
-    expect((await supertest(rig.url).get('/healthz')).body).toMatchObject({
+    expect((await supertest(rig.managementUrl).get('/healthz')).body).toMatchObject({
       list: { ageSeconds: 60 },
     });
   });
@@ -181,7 +181,7 @@ describe('a wall clock that is corrected takes no list from a later restart:', (
     }
     await eventually(() => clock.waits().includes(60_000));
     expect((await supertest(rig.url).get('/banks').expect(200)).text).toBe(before);
-    expect((await supertest(rig.url).get('/healthz')).body).toMatchObject({
+    expect((await supertest(rig.managementUrl).get('/healthz')).body).toMatchObject({
       list: { ageSeconds: 1_800 + 120 },
     });
   });

@@ -106,8 +106,8 @@ const refresh = async ({ managementUrl }: ServiceProcess, query = ''): Promise<n
   const headers = { Authorization: `Bearer ${OPERATOR}` };
   return (await fetch(`${managementUrl}/refresh${query}`, { method: 'POST', headers })).status;
 };
-const works = async ({ url }: ServiceProcess): Promise<boolean> =>
-  (await (await fetch(`${url}/healthz`)).text()).includes('"works":true');
+const works = async ({ managementUrl }: ServiceProcess): Promise<boolean> =>
+  (await (await fetch(`${managementUrl}/healthz`)).text()).includes('"works":true');
 
 describeWithRedis('two replicas', () => {
   test('share through a Cluster, lose the node that has the list, and share again', async () => {

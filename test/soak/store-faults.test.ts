@@ -76,10 +76,10 @@ describeWithPromtool('told with Prometheus', () =>
     ): Promise<Record<string, string>> => {
       const name = STORES[store];
       const env = { [name]: value, MANAGEMENT_PORT: String(await findFreePort()) };
-      const { url, managementUrl, written } = await startProcess({ ...provider, ...env });
+      const { managementUrl, written } = await startProcess({ ...provider, ...env });
       await waitUntil(
         'a failing store in /healthz',
-        () => textOf(`${url}/healthz`),
+        () => textOf(`${managementUrl}/healthz`),
         (text) => /"state":"fresh".*"works":false/.test(text),
       );
       // That of the fault before clears because its service was killed.
@@ -88,7 +88,7 @@ describeWithPromtool('told with Prometheus', () =>
       await waitUntil('an alert on a store', storeAlert, (alert) => alert !== '', 30_000);
       const page = (await textOf(managementUrl)).replaceAll(/(?:<[^>]*>|[\s\u00A0])+/g, ' ');
       const metrics = await textOf(`${managementUrl}/metrics`);
-      const health = await textOf(`${url}/healthz`);
+      const health = await textOf(`${managementUrl}/healthz`);
       return {
         page: `${/Users get[^.]*fails\./.exec(page)?.[0]} … ${/Details: [^.]*\./.exec(page)?.[0]}`,
         health: `${/"status":"\w+"/.exec(health)?.[0]} … ${/"stores":\{.*?\}\}/.exec(health)?.[0]}`,

@@ -103,7 +103,7 @@ test('the list is exposed as it is at the moment of the scrape', async () => {
   });
   await nextLoad(rig);
   await expectSamples({ banks_list_last_large_change_timestamp_seconds: changedAt });
-  const { body } = await supertest(rig.url).get('/healthz').expect(200);
+  const { body } = await supertest(rig.managementUrl).get('/healthz').expect(200);
   expect(body).toMatchObject({ list: { lastChanged: new Date(changedAt * 1_000).toISOString() } });
 });
 

@@ -1,0 +1,50 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { notAfter, toIso, type Clock } from '../clock.ts';
+import { JSON_TYPE, sendUncached } from '../http/headers.ts';
+import { summarizeHealth, type HealthOptions } from '../http/health.ts';
+
+// `GET /healthz` of the management port: what the public port says, and the details that are not
+// for everybody.
+
+export interface DetailedHealthOptions extends HealthOptions {
+  readonly clock: Clock;
+  readonly environment: string;
+  readonly version: string;
+}
+
+export const createDetailedHealthz =
+  (options: DetailedHealthOptions) =>
+  (_req: IncomingMessage, res: ServerResponse): void => {
+    const { list, stores, secretFiles, clock, environment, version } = options;
+    const { cached, failing, lastFailure } = list.status();
+    const summary = summarizeHealth(options);
+    const nowMs = clock.wallMs();
+    const toShownTime = (pastMs: number | undefined): string | null =>
+      pastMs === undefined ? null : toIso(notAfter(nowMs, pastMs));
+    const details = {
+      status: summary.status,
+      environment,
+      version,
+      list: {
+        ...summary.list,
+        lastSuccess: toShownTime(cached?.loadedAtWallMs),
+        lastChanged: toShownTime(cached?.changedAtMs),
+        lastFailure: lastFailure?.kind ?? null,
+        lastFailureAt: toShownTime(lastFailure?.atMs),
+        failingSince: toShownTime(failing?.sinceMs),
+      },
+      stores: Object.fromEntries(
+        stores().map((store) => [
+          store.name,
+          { works: store.failing === undefined, failingSince: toShownTime(store.failing?.sinceMs) },
+        ]),
+      ),
+      secretFiles: Object.fromEntries(
+        secretFiles().map(({ variable, unusable }) => [
+          variable,
+          { usable: unusable === undefined, unusableSince: toShownTime(unusable?.sinceMs) },
+        ]),
+      ),
+    };
+    sendUncached(res, JSON_TYPE, JSON.stringify(details));
+  };
