@@ -30,9 +30,13 @@ test('a defect is a 500 that says nothing about it, and is in the log', async ()
   expect(body).toMatchObject({ code: 'internal_error' });
   expect(text).not.toContain('defect');
   const lines = rig.log().split('\n');
-  const line = lines.find((one) => one.includes('unexpected error in a request'));
+  const line = lines.find((one) => one.includes('a defect'));
   expect(JSON.parse(line ?? '{}')).toMatchObject({
+    severity: 'ERROR',
+    msg: 'request',
     requestId: headers['x-request-id'],
+    path: '/healthz',
+    statusCode: 500,
     err: { message: 'a defect' },
   });
   // Nothing of a request's headers or query is ever logged.
@@ -76,7 +80,8 @@ describeWithRedis('while requests are still answered before the end', () => {
     await redis.kill();
     rmSync(snapshots, { recursive: true });
     rmSync(token);
-    const health = async () => (await supertest(rig.url).get('/healthz').expect(200)).body;
+    const health = async () =>
+      (await supertest(rig.managementUrl).get('/healthz').expect(200)).body;
     await waitUntil(
       'all of them to be reported',
       async () => {

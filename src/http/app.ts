@@ -58,10 +58,6 @@ export const createApp = (
   const resource: DefineResource = (path, get) => {
     app
       .route(path)
-      .all((req, _res, next) => {
-        requestLog.note(req, { route: path });
-        next();
-      })
       .get(get)
       .options((req, res) => {
         setHeaders(res, cors.preflightHeaders(req));
@@ -72,19 +68,26 @@ export const createApp = (
         refuse(req, res, 'method_not_allowed');
       });
   };
-  resource('/readyz', createReadyz(options));
   define(resource, app, refuse);
+  resource('/readyz', createReadyz(options));
   app.use((_req, res) =>
     sendProblem(res, 'not_found', notFound === undefined ? {} : { detail: notFound }),
   );
-  app.use(createErrorHandler(requestLog, refuse));
+  const onError = createErrorHandler(refuse);
+  app.use(onError);
 
   const admit = createRequestAdmission(options, refuse);
   const checkAndRoute: RequestListener = check
     ? (req, res) => check(req, res, () => void app(req, res))
     : app;
   return (req, res) =>
-    requestLog.middleware(req, res, () => admit(req, res, () => checkAndRoute(req, res)));
+    requestLog.middleware(req, res, () => {
+      try {
+        admit(req, res, () => checkAndRoute(req, res));
+      } catch (error) {
+        onError(error, req, res, () => undefined);
+      }
+    });
 };
 
 interface PublicAppOptions extends AppOptions, BanksRouteOptions, HealthOptions, OpenApiOptions {
@@ -145,24 +148,18 @@ const sendOptions = (res: ServerResponse): void => {
 
 /**
  * Express's own refusals (a malformed percent-encoding in the path) are the client's fault; any
- * other error is a defect.
+ * other error is a defect, which the request's log line tells of.
  */
 const createErrorHandler =
-  (requestLog: RequestLog, refuse: Refuse) =>
-  (
-    error: unknown,
-    req: IncomingMessage,
-    res: ServerResponse,
-    giveUp: (error: unknown) => void,
-  ): void => {
+  (refuse: Refuse) =>
+  // Express knows an error handler by its four parameters.
+  (error: unknown, req: IncomingMessage, res: ServerResponse, _next: () => void): void => {
+    if (isClientError(error) && !res.headersSent) return refuse(req, res, 'bad_request');
+    res.err = error instanceof Error ? error : new Error('no error was thrown', { cause: error });
     // Part of the response has been sent: only closing the connection can tell the client.
-    if (res.headersSent) return giveUp(error);
-    const isClientError =
-      typeof error === 'object' && error !== null && 'status' in error && error.status === 400;
-    if (isClientError) {
-      refuse(req, res, 'bad_request');
-      return;
-    }
-    requestLog.loggerFor(req, res).error({ err: error }, 'unexpected error in a request');
-    sendProblem(res, 'internal_error');
+    if (res.headersSent) res.destroy();
+    else sendProblem(res, 'internal_error');
   };
+
+const isClientError = (error: unknown): boolean =>
+  typeof error === 'object' && error !== null && 'status' in error && error.status === 400;

@@ -2,7 +2,7 @@ import type { DestinationStream, Logger } from 'pino';
 import type { BankList } from '../banks/bank-list.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
-import { createResponseChooser } from './banks/responses.ts';
+import { createAnswerBanks } from './banks/answer.ts';
 import { createHotPath } from './banks/hot-path.ts';
 import { createClientAddress, createClientOf } from './client-address.ts';
 import { createCommonHeaders } from './common-headers.ts';
@@ -50,18 +50,19 @@ export const createPublicServer = (config: Config, options: PublicServerOptions)
     clientAddress,
     emit,
   });
-  const chooseResponse = createResponseChooser({
+  const answerBanks = createAnswerBanks({
     list,
     cachePolicy: { ...config.cache, browserMaxAgeMs: config.browserMaxAgeMs },
     variesByOrigin: cors.varies,
     clock,
   });
-  const banks = { list, chooseResponse, requestLog };
+  const banks = { list, answerBanks, requestLog };
   const respondToRefused = createRespondToRefused(commonHeaders(undefined), logger);
   return createHttpFront({
     respondToRefused: (code, pending) => {
       // The request log emits the event of a request that the application had.
-      if (!pending) emit({ type: 'request-refused', code });
+      if (pending) requestLog.note(pending.req, { refusal: code });
+      else emit({ type: 'request-refused', code });
       return respondToRefused(code, pending);
     },
     clock,

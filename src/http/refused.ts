@@ -11,7 +11,6 @@ import type { RefusalCode, RefusalResponse } from '../http-front/index.ts';
 
 /** What the client got instead of the application's response. */
 interface Refused {
-  readonly code: RefusalCode;
   readonly status: number;
   readonly contentBytes: number;
   readonly isWritten: true;
@@ -34,7 +33,6 @@ export const createRespondToRefused =
     const { status, headers, body } = problemResponse(code);
     if (pending)
       sentInstead.set(pending, {
-        code,
         status,
         contentBytes: Buffer.byteLength(body),
         isWritten: true,

@@ -12,9 +12,9 @@ import { PROBES } from './health.ts';
 import type { RequestHead } from './headers.ts';
 import { refusedInsteadOf } from './refused.ts';
 
-// Emits one event and writes one log line for each finished request. No other header and no query
-// string is logged: either may hold what a client did not mean to reveal. A line of level info is
-// written as text, past the logger's redaction: what clients choose is redacted here.
+// One event and one log line for each finished request, with the same fields on both paths. Of the
+// request's headers only its identifiers and addresses are logged, and never the query: the others
+// may hold what a client did not mean to reveal. A fault in here costs the line, not the request.
 
 interface RequestLogOptions {
   readonly logger: Logger;
@@ -30,146 +30,186 @@ export type RequestLog = ReturnType<typeof createRequestLog>;
 
 export const createRequestLog = (options: RequestLogOptions) => {
   const { logger, logDestination, redact, clientAddress, emit } = options;
-  /** Of the requests that node:http is handling: their handlers complete them by `note`. */
-  const notesOf = new WeakMap<IncomingMessage, Notes>();
+  /** Of the requests that Express is handling. */
+  const records = new WeakMap<IncomingMessage, RequestRecord>();
   const isoTime = createIsoTime();
-  const giveLogger = createLoggerSource(logger);
 
   /** Reads what is gone at the end: Express rewrites the path, and the socket loses its address. */
-  const createRecord = (head: RequestHead, requestId: string) => {
-    const startedAtMs = performance.now();
-    const method = head.method ?? '';
-    const path = pathOf(head);
-    const ip = clientAddress(head)?.slice(0, MAX_ADDRESS_CHARS);
-    const traceId = traceIdOf(head);
-    /** Emits the event and gives the line: the one place where either is made. */
-    return (
-      notes: Notes,
-      status: RequestEvent['status'],
-      contentBytes: number,
-      isWritten: boolean,
-    ): RequestLine => {
-      const durationMs = Math.round((performance.now() - startedAtMs) * 1_000) / 1_000;
-      const bytes = method === 'HEAD' ? 0 : contentBytes;
-      const { route, answeredBy, listState, refusal } = notes;
-      emit?.({
-        type: 'request-finished',
-        route,
-        answeredBy,
-        listState,
-        refusal,
-        method,
-        status,
-        durationMs,
-        bytes,
-        aborted: !isWritten,
-      });
-      const aborted = isWritten ? undefined : true;
-      return {
-        requestId,
-        method,
-        path,
-        statusCode: status,
-        code: refusal,
-        durationMs,
-        bytes,
-        ip,
-        traceId,
-        aborted,
-      };
+  const begin = (head: RequestHead): RequestRecord => {
+    const clientRequestId = requestIdOf(head);
+    return {
+      startedAtMs: performance.now(),
+      requestId: clientRequestId ?? randomUUID(),
+      clientRequestId,
+      method: head.method ?? '',
+      path: pathOf(head),
+      ip: clientAddress(head),
+      traceId: traceIdOf(head),
+      listState: undefined,
+      refusal: undefined,
     };
   };
 
-  const write = (line: RequestLine, notes: Notes, isClientsId: boolean): void => {
-    const level = levelOf({ ...notes, status: line.statusCode });
-    if (level !== 'info') logger[level](line, 'request');
-    else if (logger.isLevelEnabled('info'))
-      logDestination.write(toText(line, isoTime(), isClientsId, redact));
+  const safely = (work: () => void): void => {
+    try {
+      work();
+    } catch (error) {
+      logger.error({ err: error }, 'unexpected error in logging a request');
+    }
   };
 
-  return {
-    /**
-     * For what node:http answers: sets `X-Request-Id`, and logs the request once it is finished.
-     */
-    middleware: (req: IncomingMessage, res: ServerResponse, next: () => void): void => {
-      const requestId = identify(req);
+  const recordOf = (req: IncomingMessage): RequestRecord => {
+    const record = records.get(req) ?? begin(req);
+    records.set(req, record);
+    return record;
+  };
+
+  /** Logs what Express has answered. */
+  const logResponse = pinoHttp({
+    logger,
+    genReqId: (req, res) => {
+      const { requestId } = recordOf(req);
       res.setHeader('X-Request-Id', requestId);
-      const notes = createNotes('express', 'other', undefined);
-      notesOf.set(req, notes);
-      const record = createRecord(req, requestId);
-      const isClientsId = req.headers['x-request-id'] !== undefined;
-      res.once('close', () => {
-        const refused = refusedInsteadOf(res);
-        const { status, contentBytes, isWritten } = refused ?? outcomeOf(res);
-        const all = refused ? { ...notes, refusal: refused.code } : notes;
-        write(record(all, status, contentBytes, isWritten), all, isClientsId);
-      });
-      next();
+      return requestId;
     },
-    /** The request's own logger, for more than the line above: what it logs has `requestId`. */
-    loggerFor: (req: IncomingMessage, res: ServerResponse): Logger => {
-      giveLogger(req, res);
-      return req.log;
+    // By default both, with all their headers.
+    serializers: { req: () => undefined, res: () => undefined },
+    wrapSerializers: false,
+    customLogLevel: (req, res) => (res.err ? 'error' : levelOf(recordOf(req), outcomeOf(req, res))),
+    customSuccessMessage: () => 'request',
+    customErrorMessage: () => 'request',
+    customSuccessObject: (req, res) => lineOf(recordOf(req), outcomeOf(req, res)),
+    customErrorObject: (req, res) => ({
+      ...lineOf(recordOf(req), outcomeOf(req, res)),
+      err: res.err,
+    }),
+  });
+
+  return {
+    /** For what Express answers: sets `X-Request-Id`, and logs the request once it is finished. */
+    middleware: (req: IncomingMessage, res: ServerResponse, next: () => void): void => {
+      if (emit)
+        res.once('close', () => safely(() => emit(eventOf(recordOf(req), outcomeOf(req, res)))));
+      logResponse(req, res, next);
     },
     /**
-     * For handlers: the route that answers, a constant of the code; the state of the list that was
-     * served or could not be; and why the request was refused.
+     * For handlers: the state of the list that was served or could not be, and why the request was
+     * refused.
      */
-    note: (req: IncomingMessage, notes: Partial<Omit<Notes, 'answeredBy'>>): void =>
-      void Object.assign(notesOf.get(req) ?? {}, notes),
+    note: (req: IncomingMessage, notes: Partial<Notes>): void =>
+      void Object.assign(recordOf(req), notes),
+    /** Gives a response that caches keep for other clients an id that is not this client's. */
+    renewRequestId: (req: IncomingMessage, res: ServerResponse): void => {
+      const record = recordOf(req);
+      if (record.clientRequestId === undefined) return;
+      record.requestId = randomUUID();
+      res.setHeader('X-Request-Id', record.requestId);
+    },
     /**
      * For the hot path, once it has the response to a request for /banks: the identifier for
      * `X-Request-Id`, and what logs the request once it is finished.
      */
     begin: (head: RequestHead, listState: Freshness, status: number, contentBytes: number) => {
-      const requestId = identify(head);
-      const record = createRecord(head, requestId);
-      const isClientsId = head.headers['x-request-id'] !== undefined;
-      const notes = createNotes('hot_path', '/banks', listState);
+      const record = begin(head);
+      record.listState = listState;
+      if (record.clientRequestId !== undefined) record.requestId = randomUUID();
+      const answered = { answeredBy: 'hot_path', route: '/banks', status, contentBytes } as const;
       /** `isWritten`: whether all of it was written before the client was gone. */
       const end = (isWritten: boolean): void =>
-        write(record(notes, status, contentBytes, isWritten), notes, isClientsId);
-      return { requestId, end };
+        safely(() => {
+          const outcome = { ...answered, isWritten };
+          emit?.(eventOf(record, outcome));
+          if (logger.isLevelEnabled('info'))
+            logDestination.write(toText(lineOf(record, outcome), isoTime(), redact));
+        });
+      return { requestId: record.requestId, end };
     },
   };
 };
 
-/** What a request's event says besides what is read from its head. */
-type Notes = Pick<RequestEvent, 'answeredBy' | 'route' | 'listState' | 'refusal'>;
+/** What a handler knows of its response. */
+type Notes = Pick<RequestEvent, 'listState' | 'refusal'>;
 
-const createNotes = (
-  answeredBy: Notes['answeredBy'],
-  route: string,
-  listState: Notes['listState'],
-): Notes => ({ answeredBy, route, listState, refusal: undefined });
+/** What is known of a request while it is handled. */
+interface RequestRecord extends Pick<RequestEvent, 'method'>, Mutable<Notes> {
+  readonly startedAtMs: number;
+  readonly path: string;
+  readonly ip: string | undefined;
+  readonly traceId: string | undefined;
+  /** The client's own, if it is well-formed. */
+  readonly clientRequestId: string | undefined;
+  /** That of the response. */
+  requestId: string;
+}
 
-/** What the client got of a response that has been closed. */
-const outcomeOf = (res: ServerResponse) => ({
+type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
+
+/** What the client got, and from whom. */
+interface Outcome extends Pick<RequestEvent, 'answeredBy' | 'route' | 'status'> {
+  readonly contentBytes: number;
+  readonly isWritten: boolean;
+}
+
+const outcomeOf = (
+  req: IncomingMessage & { readonly route?: { readonly path: string } },
+  res: ServerResponse,
+): Outcome => ({
+  answeredBy: 'express',
+  // Express sets it once a route fits; the paths are constants of the code.
+  route: req.route?.path ?? 'other',
   status: res.headersSent ? res.statusCode : undefined,
   contentBytes: Number(res.getHeader('Content-Length') ?? 0),
   isWritten: res.writableFinished,
+  ...refusedInsteadOf(res),
 });
 
-/**
- * Gives a request a logger of its own, `req.log`. Making one takes longer than everything else that
- * is logged of a request, so only a request that needs it gets one.
- */
-const createLoggerSource = (logger: Logger) =>
-  pinoHttp({
-    logger,
-    genReqId: (_req, res) => String(res.getHeader('X-Request-Id')),
-    customAttributeKeys: { reqId: 'requestId' },
-    // No lines of its own, and neither the request nor the response in ours: both have all headers.
-    autoLogging: false,
-    quietReqLogger: true,
-    quietResLogger: true,
-  });
+const eventOf = (record: RequestRecord, outcome: Outcome): RequestEvent => ({
+  type: 'request-finished',
+  route: outcome.route,
+  answeredBy: outcome.answeredBy,
+  listState: record.listState,
+  refusal: record.refusal,
+  method: record.method,
+  status: outcome.status,
+  durationMs: durationOf(record),
+  bytes: bytesOf(record, outcome),
+  aborted: !outcome.isWritten,
+});
+
+const durationOf = ({ startedAtMs }: RequestRecord): number =>
+  Math.round((performance.now() - startedAtMs) * 1_000) / 1_000;
+
+const bytesOf = ({ method }: RequestRecord, { contentBytes }: Outcome): number =>
+  method === 'HEAD' ? 0 : contentBytes;
+
+/** What a line says of a request, in this order, between the time and the message. */
+const lineOf = (record: RequestRecord, outcome: Outcome) => ({
+  requestId: record.requestId,
+  /** If it is another one than that of the response. */
+  clientRequestId: record.clientRequestId === record.requestId ? undefined : record.clientRequestId,
+  method: record.method,
+  path: record.path,
+  /** Not `status`: log platforms read a line's severity from that name, before `severity`. */
+  statusCode: outcome.status,
+  code: record.refusal,
+  durationMs: durationOf(record),
+  bytes: bytesOf(record, outcome),
+  ip: record.ip,
+  traceId: record.traceId,
+  aborted: outcome.isWritten ? undefined : true,
+});
+
+type RequestLine = ReturnType<typeof lineOf>;
 
 /**
- * An IPv6 address with a zone takes up to 62 (39 and an interface's name); what proxies pass on can
- * be anything.
+ * {@link PROBES} come every few seconds from every side: their successes would be most of the log.
  */
-const MAX_ADDRESS_CHARS = 64;
+const levelOf = ({ listState }: RequestRecord, { route, status }: Outcome) => {
+  if (PROBES.has(route)) return status !== undefined && status < 400 ? 'debug' : 'info';
+  if (!isServerError(status)) return 'info';
+  return listState !== undefined && !isServable(listState) ? 'error' : 'warn';
+};
+
 const MAX_PATH_CHARS = 256;
 
 /** The path without its query; a path can be as long as a header. */
@@ -178,10 +218,10 @@ export const pathOf = ({ url = '' }: Pick<RequestHead, 'url'>): string => {
   return url.slice(0, Math.min(end < 0 ? url.length : end, MAX_PATH_CHARS));
 };
 
-/** Gives the client's own `X-Request-Id` if it is well-formed, otherwise a new one. */
-const identify = ({ headers }: Pick<RequestHead, 'headers'>): string => {
+/** The client's own, if it is well-formed. */
+const requestIdOf = ({ headers }: Pick<RequestHead, 'headers'>): string | undefined => {
   const given = headers['x-request-id'];
-  return typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID();
+  return typeof given === 'string' && REQUEST_ID.test(given) ? given : undefined;
 };
 
 const REQUEST_ID = /^[\w.:+/=-]{1,128}$/;
@@ -200,53 +240,20 @@ const TRACE_PARENT =
   /^(?!ff)[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})[\da-f]{16}-[\da-f]{2}(?:$|-)/;
 
 /**
- * {@link PROBES} come every few seconds from every side: their successes would be most of the log.
+ * A line of the hot path as pino writes it: without a logger's serialisation, and without searching
+ * the whole line for secrets, which alone takes 1 to 3 µs. What a client can choose is redacted
+ * part by part; its form leaves nothing to escape, and nothing else in the line can hold a secret.
  */
-const levelOf = ({ route, status, listState }: Notes & Pick<RequestEvent, 'status'>) => {
-  if (PROBES.has(route)) return status !== undefined && status < 400 ? 'debug' : 'info';
-  if (!isServerError(status)) return 'info';
-  return listState !== undefined && !isServable(listState) ? 'error' : 'warn';
-};
-
-/** What a line says of a request, in this order, between the time and the message. */
-interface RequestLine extends Pick<RequestEvent, 'method' | 'durationMs' | 'bytes'> {
-  readonly requestId: string;
-  /** Not `status`: log platforms read a line's severity from that name, before `severity`. */
-  readonly statusCode: number | undefined;
-  /** Of a request that was refused: the code of the response. */
-  readonly code: RequestEvent['refusal'];
-  /** Without the query, at most 256 characters. */
-  readonly path: string;
-  readonly ip: string | undefined;
-  readonly traceId: string | undefined;
-  readonly aborted: true | undefined;
-}
-
-/**
- * Writes a line of level info as pino does: without a logger's serialisation, and without searching
- * the whole line for secrets, which alone takes 1 to 3 µs. What a client can choose freely is
- * redacted part by part; nothing else in the line can hold a secret.
- */
-const toText = (
-  line: RequestLine,
-  time: string,
-  isClientsId: boolean,
-  redact: Redaction['redact'],
-): string => {
-  const { method, statusCode, code, durationMs, bytes, ip, traceId } = line;
-  const quote = (clientText: string): string => JSON.stringify(redact(clientText));
-  // The pattern of a client's identifier leaves nothing to escape, and our own has nothing to
-  // redact.
-  const requestId = isClientsId ? redact(line.requestId) : line.requestId;
-  const path = line.path === '/banks' ? '"/banks"' : quote(line.path);
-  const address = ip === undefined ? '' : `,"ip":${isIPv4(ip) ? `"${ip}"` : quote(ip)}`;
+const toText = (line: RequestLine, time: string, redact: Redaction['redact']): string => {
+  const { requestId, clientRequestId, method, path, statusCode, durationMs, bytes } = line;
+  const { ip, traceId, aborted } = line;
+  const given = clientRequestId ? `"clientRequestId":"${redact(clientRequestId)}",` : '';
+  const address = ip === undefined ? '' : `,"ip":"${isIPv4(ip) ? ip : redact(ip)}"`;
   const trace = traceId === undefined ? '' : `,"traceId":"${redact(traceId)}"`;
-  const status = statusCode === undefined ? '' : `,"statusCode":${statusCode}`;
-  const refusal = code === undefined ? '' : `,"code":"${code}"`;
   return (
-    `{"level":30,"severity":"INFO","time":"${time}","requestId":"${requestId}",` +
-    `"method":"${method}","path":${path}${status}${refusal},"durationMs":${durationMs},"bytes":${bytes}${address}${trace}` +
-    `${line.aborted ? ',"aborted":true' : ''},"msg":"request"}\n`
+    `{"level":30,"severity":"INFO","time":"${time}","requestId":"${requestId}",${given}` +
+    `"method":"${method}","path":"${path}","statusCode":${statusCode},"durationMs":${durationMs},` +
+    `"bytes":${bytes}${address}${trace}${aborted ? ',"aborted":true' : ''},"msg":"request"}\n`
   );
 };
 

@@ -16,6 +16,7 @@ import type { ServiceEvent } from './events.ts';
 // The log for operators: one line for each change of state of the list, a store or the token, and
 // none for the retries in between.
 
+/** A fault in writing a line costs the line, and not the request or the state that it is about. */
 export const createLogger = (level: LogLevel, destination: DestinationStream): Logger =>
   pino(
     {
@@ -25,7 +26,15 @@ export const createLogger = (level: LogLevel, destination: DestinationStream): L
       // Called once per level, and not per line.
       formatters: { level: (label, number) => ({ level: number, severity: SEVERITIES[label] }) },
     },
-    destination,
+    {
+      write: (line) => {
+        try {
+          destination.write(line);
+        } catch {
+          // There is nobody to tell.
+        }
+      },
+    },
   );
 
 /**

@@ -137,7 +137,7 @@ test('no secret that a client sent is in the log, and the rest of its request is
     expect(rig.log()).not.toContain(SECRET);
     const traceIds = rig.log().match(/(?<="traceId":")\w+/g);
     expect(new Set(traceIds)).toEqual(new Set(['4bf92f3577b34da6a3ce929d0e0e4736']));
-    expect(rig.log()).toContain('"requestId":"a.b:c+d/e=f-1"');
+    expect(rig.log()).toContain('"clientRequestId":"a.b:c+d/e=f-1"');
     expect(rig.log()).toContain('"ip":"203.0.113.9"');
   }
 });

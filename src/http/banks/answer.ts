@@ -7,40 +7,28 @@ import type { FreshnessPolicy } from '../../banks/freshness.ts';
 import { ENCODINGS, type Encoding, type Representation } from '../../banks/representation.ts';
 import { notAfter, toDate, type Clock } from '../../clock.ts';
 import { JSON_TYPE, type FlatHeaders } from '../headers.ts';
-import { evaluatePreconditions, type Validators } from './preconditions.ts';
+import { evaluatePreconditions } from './preconditions.ts';
 
-// The successful responses of /banks, ready to be sent, with their caching headers: how long
-// browsers may use a list without asking, and how fresh it is. They are made once per list and
-// second; a request only chooses one.
+// Decides about a request for /banks: which encoding, which status, which headers. The hot path and
+// the Express route only send what it gives. Responses are made once per list and second; a request
+// chooses one.
 
-/** The two successful responses in one encoding. */
-interface BanksResponse {
-  readonly body: Buffer;
-  readonly validators: Validators;
+/** A response that is ready to be sent: the same object as long as nothing in it has changed. */
+export interface Answer {
+  readonly status: 200 | 304;
   readonly headers: FlatHeaders;
-  /**
-   * Those of the 200 that RFC 9110 section 15.4.5 asks for; what describes the absent content stays
-   * out.
-   */
-  readonly notModifiedHeaders: FlatHeaders;
+  /** Empty for a 304. */
+  readonly body: Buffer;
   /** The state of the list that is served. */
   readonly listState: 'fresh' | 'stale';
 }
 
-/**
- * Gives the response in the encoding that the client prefers, and the status that results from the
- * client's conditions. The response is the same object as long as nothing in it has changed.
- */
-export type ChooseResponse = (
+export type AnswerBanks = (
   headers: IncomingHttpHeaders,
   served: ServedList,
-  found?: Found,
-) => {
-  readonly response: BanksResponse;
-  readonly status: ReturnType<typeof evaluatePreconditions>;
-};
+) => Answer | 'precondition_failed';
 
-interface ChooseResponseOptions {
+interface AnswerOptions {
   readonly list: Pick<BankList, 'status'>;
   readonly cachePolicy: CachePolicy;
   /** Whether responses differ by origin (see cors.ts). */
@@ -48,80 +36,40 @@ interface ChooseResponseOptions {
   readonly clock: Pick<Clock, 'wallMs'>;
 }
 
-export const createResponseChooser = (options: ChooseResponseOptions): ChooseResponse => {
+export const createAnswerBanks = (options: AnswerOptions): AnswerBanks => {
   const { list, cachePolicy, variesByOrigin, clock } = options;
   const negotiate = createNegotiate();
   const vary = variesByOrigin ? 'Accept-Encoding, Origin' : 'Accept-Encoding';
-  let newest: Prepared | undefined;
+  let current: Prepared | undefined;
 
-  const prepare = (served: ServedList, found: Found): Prepared => {
-    const ttl = Math.floor(served.freshForMs / 1_000);
-    const failureKind = served.freshForMs < 0 ? list.status().failure?.kind : undefined;
-    const isSame =
-      newest?.list === served.list && newest.ttl === ttl && newest.failureKind === failureKind;
-    if (newest && isSame && newest.found === found) return newest;
-    const changing = [
+  /** What is kept for this second. */
+  const prepare = ({ list: cached, freshForMs }: ServedList): Prepared => {
+    const ttl = toWholeSeconds(freshForMs);
+    const failureKind = freshForMs < 0 ? list.status().failure?.kind : undefined;
+    if (current?.list === cached && current.ttl === ttl && current.failureKind === failureKind)
+      return current;
+    const caching = [
       'Cache-Control',
-      cacheControl(served.freshForMs, cachePolicy),
+      cacheControl(freshForMs, cachePolicy),
       'Cache-Status',
-      cacheStatus(served.freshForMs, failureKind, found),
+      cacheStatus(freshForMs, failureKind),
     ];
-    return (newest = {
-      list: served.list,
-      ttl,
-      failureKind,
-      found,
-      changing,
-      responses: new Map(),
-    });
+    return (current = { list: cached, ttl, failureKind, caching, answers: new Map() });
   };
 
-  return (headers, served, found = 'hit') => {
-    const { changing, responses } = prepare(served, found);
-    const { representations, changedAtMs } = served.list;
-    const encoding = negotiate(headers['accept-encoding']);
-    const representation = (encoding && representations[encoding]) ?? representations.identity;
-    let response = responses.get(representation);
-    if (!response) {
-      const listState = served.freshForMs < 0 ? 'stale' : 'fresh';
-      // RFC 9110 section 8.8.2.1: never later than Date. Conditions compare the time that is never
-      // clamped: changes within one second differ in it.
-      const lastModified = toDate(notAfter(clock.wallMs(), changedAtMs)).toUTCString();
-      const validators = { etag: representation.etag, lastModifiedMs: changedAtMs };
-      const prepared = prepareResponse(representation, lastModified, vary, changing);
-      response = { ...prepared, validators, listState };
-      responses.set(representation, response);
-    }
-    return { response, status: evaluatePreconditions(headers, response.validators) };
-  };
-};
-
-/** The responses, and all that they depend on. */
-interface Prepared {
-  readonly list: CachedList;
-  readonly ttl: number;
-  readonly failureKind: string | undefined;
-  readonly found: Found;
-  /** The headers that change from one second to the next. */
-  readonly changing: FlatHeaders;
-  readonly responses: Map<Representation, BanksResponse>;
-}
-
-const prepareResponse = (
-  { encoding, body, etag }: Representation,
-  lastModified: string,
-  vary: string,
-  changing: FlatHeaders,
-): Omit<BanksResponse, 'listState' | 'validators'> => {
-  const validating = ['ETag', etag, ...changing];
-  return {
-    body,
+  const makeAnswers = (
+    { encoding, body, etag }: Representation,
+    { list: cached, freshForMs }: ServedList,
+    caching: FlatHeaders,
+  ): Answers => {
+    const listState = freshForMs < 0 ? 'stale' : 'fresh';
+    // RFC 9110 section 8.8.2.1: never later than Date. Conditions compare the time that is never
+    // clamped: changes within one second differ in it.
+    const lastModified = toDate(notAfter(clock.wallMs(), cached.changedAtMs)).toUTCString();
     // Vary comes first: it replaces the one that app.ts has set for every response, and stays in
     // its place.
-    notModifiedHeaders: ['Vary', vary, ...validating],
-    headers: [
-      'Vary',
-      vary,
+    const inBoth = ['ETag', etag, ...caching];
+    const content = [
       'Content-Type',
       JSON_TYPE,
       ...(encoding === 'identity' ? [] : ['Content-Encoding', encoding]),
@@ -129,10 +77,41 @@ const prepareResponse = (
       String(body.length),
       'Last-Modified',
       lastModified,
-      ...validating,
-    ],
+    ];
+    return {
+      200: { status: 200, headers: ['Vary', vary, ...content, ...inBoth], body, listState },
+      // RFC 9110 section 15.4.5: without what describes the absent content.
+      304: { status: 304, headers: ['Vary', vary, ...inBoth], body: NO_BODY, listState },
+    };
+  };
+
+  return (headers, served) => {
+    const { caching, answers } = prepare(served);
+    const { representations, changedAtMs } = served.list;
+    const representation = representations[negotiate(headers['accept-encoding'])];
+    const validators = { etag: representation.etag, lastModifiedMs: changedAtMs };
+    const status = evaluatePreconditions(headers, validators);
+    if (status === 412) return 'precondition_failed';
+    let made = answers.get(representation);
+    if (!made) answers.set(representation, (made = makeAnswers(representation, served, caching)));
+    return made[status];
   };
 };
+
+/** Both responses in one encoding. */
+type Answers = Readonly<Record<Answer['status'], Answer>>;
+
+/** The responses of one second, and all that they depend on. */
+interface Prepared {
+  readonly list: CachedList;
+  readonly ttl: number;
+  readonly failureKind: string | undefined;
+  /** The headers that change from one second to the next. */
+  readonly caching: FlatHeaders;
+  readonly answers: Map<Representation, Answers>;
+}
+
+const NO_BODY = Buffer.alloc(0);
 
 type CachePolicy = FreshnessPolicy & { readonly browserMaxAgeMs: number };
 
@@ -151,25 +130,13 @@ export const cacheControl = (freshForMs: number, policy: CachePolicy): string =>
 };
 
 /**
- * How a request came to the list: it was there, or the request waited for a load, its own or one
- * that it shared.
- */
-export type Found = 'hit' | 'miss' | 'collapsed';
-
-/**
  * `Cache-Status` (RFC 9211). The detail of a stale list is the kind of the failure that no success
  * has followed.
  */
-export const cacheStatus = (
-  freshForMs: number,
-  failureKind: string | undefined,
-  found: Found,
-): string => {
+export const cacheStatus = (freshForMs: number, failureKind: string | undefined): string => {
   const detail = freshForMs < 0 ? `; detail=${failureKind ?? 'renewing'}` : '';
-  return `banks-bff; ${FOUND_MEMBERS[found]}; ttl=${toWholeSeconds(freshForMs)}${detail}`;
+  return `banks-bff; hit; ttl=${toWholeSeconds(freshForMs)}${detail}`;
 };
-
-const FOUND_MEMBERS = { hit: 'hit', miss: 'fwd=miss', collapsed: 'fwd=miss; collapsed' } as const;
 
 /** Rounded down: a promise about the future must not be longer than the truth. */
 const toWholeSeconds = (ms: number): number => Math.floor(ms / 1_000);
@@ -183,17 +150,17 @@ const toWholeSeconds = (ms: number): number => Math.floor(ms / 1_000);
  * either. So does one with a header that no client sends: what each coding in it costs, a client
  * could multiply.
  */
-const createNegotiate = (): ((acceptEncoding: string | undefined) => Encoding | undefined) => {
+const createNegotiate = (): ((acceptEncoding: string | undefined) => Encoding) => {
   const encodings = new LRUCache<string, Encoding>({ max: MAX_REMEMBERED });
   return (acceptEncoding) => {
-    if (!acceptEncoding || acceptEncoding.length > MAX_LENGTH) return undefined;
+    if (!acceptEncoding || acceptEncoding.length > MAX_LENGTH) return 'identity';
     const remembered = encodings.get(acceptEncoding);
     if (remembered) return remembered;
-    if (acceptEncoding.split(',', MAX_CODINGS + 1).length > MAX_CODINGS) return undefined;
+    if (acceptEncoding.split(',', MAX_CODINGS + 1).length > MAX_CODINGS) return 'identity';
     // The alias of RFC 9110 section 8.4.1.3.
     const accepted = acceptEncoding.replaceAll(/\bx-gzip\b/gi, 'gzip');
     const negotiator = new Negotiator({ headers: { 'accept-encoding': accepted } });
-    const encoding = negotiator.encoding(ENCODINGS, { preferred: ENCODINGS });
+    const encoding = negotiator.encoding(ENCODINGS, { preferred: ENCODINGS }) ?? 'identity';
     encodings.set(acceptEncoding, encoding);
     return encoding;
   };

@@ -1,56 +1,53 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { BankList } from '../../banks/bank-list.ts';
+import type { ServedList } from '../../banks/cached-list.ts';
 import { LoadError } from '../../banks/load-error.ts';
-import type { ChooseResponse, Found } from './responses.ts';
-import type { RequestLog } from '../request-log.ts';
 import { FAILURE_KINDS } from '../../failure-kinds.ts';
 import { sendProblem } from '../problems.ts';
+import type { RequestLog } from '../request-log.ts';
+import type { AnswerBanks } from './answer.ts';
 
-// GET and HEAD /banks: the cached bytes as they are, in the encoding that the client prefers. It
-// waits only while there is no list to serve. hot-path.ts is the shorter way for ordinary requests.
+// GET and HEAD /banks through Express. It waits only while there is no list to serve. hot-path.ts
+// is the shorter way for ordinary requests.
 
 export interface BanksRouteOptions {
   readonly list: BankList;
-  readonly chooseResponse: ChooseResponse;
+  readonly answerBanks: AnswerBanks;
   readonly requestLog: RequestLog;
 }
 
-export const createBanksRoute = ({ list, chooseResponse, requestLog }: BanksRouteOptions) => {
-  /** How many requests wait for a load now. */
-  let waiting = 0;
+export const createBanksRoute = ({ list, answerBanks, requestLog }: BanksRouteOptions) => {
+  const send = (req: IncomingMessage, res: ServerResponse, served: ServedList): void => {
+    const answer = answerBanks(req.headers, served);
+    if (answer === 'precondition_failed') return sendProblem(res, answer);
+    requestLog.note(req, { listState: answer.listState });
+    requestLog.renewRequestId(req, res);
+    // Node sends no body in response to HEAD.
+    res.writeHead(answer.status, [...answer.headers]).end(answer.body);
+  };
+
+  /** The list once there is one; undefined after the response that there is none. */
+  const waitForList = async (
+    req: IncomingMessage,
+    res: ServerResponse,
+  ): Promise<ServedList | undefined> => {
+    // A request whose connection has been closed keeps nothing: neither itself nor its headers.
+    const closed = new AbortController();
+    res.once('close', () => closed.abort());
+    try {
+      return await list.waitUntilServed(closed.signal);
+    } catch (error) {
+      if (closed.signal.aborted) return undefined;
+      if (!(error instanceof LoadError)) throw error;
+      requestLog.note(req, { listState: list.status().state });
+      res.setHeader('Retry-After', Math.max(1, Math.ceil(list.retryInMs() / 1_000)));
+      sendProblem(res, FAILURE_KINDS[error.kind].problem);
+      return undefined;
+    }
+  };
 
   return async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
-    let served = list.served();
-    let found: Found = 'hit';
-    if (!served) {
-      const { state, isLoading, nextLoadInMs } = list.status();
-      // The first load is under way also while the stores are asked for a list.
-      const isUnderWay = waiting > 0 || isLoading || (state === 'empty' && nextLoadInMs === 0);
-      found = isUnderWay ? 'collapsed' : 'miss';
-      waiting += 1;
-      // A request whose connection has been closed keeps nothing: neither itself nor its headers.
-      const closed = new AbortController();
-      res.once('close', () => closed.abort());
-      try {
-        served = await list.waitUntilServed(closed.signal);
-      } catch (error) {
-        if (closed.signal.aborted) return;
-        requestLog.note(req, { listState: list.status().state });
-        res.setHeader('Retry-After', Math.max(1, Math.ceil(list.retryInMs() / 1_000)));
-        sendProblem(res, FAILURE_KINDS[LoadError.from(error).kind].problem);
-        return;
-      } finally {
-        waiting -= 1;
-      }
-    }
-    const { response, status } = chooseResponse(req.headers, served, found);
-    if (status === 412) {
-      sendProblem(res, 'precondition_failed');
-      return;
-    }
-    requestLog.note(req, { listState: response.listState });
-    // Node sends no body in response to HEAD.
-    if (status === 200) res.writeHead(status, [...response.headers]).end(response.body);
-    else res.writeHead(status, [...response.notModifiedHeaders]).end();
+    const served = list.served() ?? (await waitForList(req, res));
+    if (served) send(req, res, served);
   };
 };

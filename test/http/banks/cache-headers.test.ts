@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { cacheControl, cacheStatus } from '../../../src/http/banks/responses.ts';
+import { cacheControl, cacheStatus } from '../../../src/http/banks/answer.ts';
 
 describe('Cache-Control', () => {
   const policy = { browserMaxAgeMs: 300_000, ttlMs: 3_600_000, maxStaleMs: 86_400_000 };
@@ -44,6 +44,6 @@ test.each([
 ])(
   'Cache-Status of a list that is fresh for %p ms, after the failure %p, is %s',
   (freshForMs, kind, value) => {
-    expect(cacheStatus(freshForMs, kind, 'hit')).toBe(value);
+    expect(cacheStatus(freshForMs, kind)).toBe(value);
   },
 );

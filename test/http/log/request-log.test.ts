@@ -24,6 +24,28 @@ const LEVELS: Readonly<Record<string, string>> = {
   50: 'error',
 };
 
+/** The lines of the first `count` requests, once they are there. */
+const linesOf = async (count: number): Promise<unknown[]> => {
+  const lines = (): string[] => rig.log().match(/.*"msg":"request".*/g) ?? [];
+  await eventually(() => lines().length === count);
+  return lines().map((line): unknown => JSON.parse(line));
+};
+const anyUuid = expect.stringMatching(/^[\da-f-]{36}$/);
+/** All that the line of a plain request has. */
+const anyLine = {
+  level: 30,
+  severity: 'INFO',
+  time: expect.any(String),
+  requestId: expect.any(String),
+  method: 'GET',
+  path: expect.any(String),
+  statusCode: expect.any(Number),
+  durationMs: expect.any(Number),
+  bytes: expect.any(Number),
+  ip: '127.0.0.1',
+  msg: 'request',
+};
+
 test('an ordinary request is logged at info, a successful probe at debug, another 5xx at warn', async () => {
   rig = await startLoadedRig({ env: { LOG_LEVEL: 'debug', MANAGEMENT_TOKEN: TOKEN } });
   const paths = ['/banks', '/nowhere', '/healthz', '/readyz'];
@@ -50,41 +72,49 @@ test.each(['on', 'off'])(
   async (onOrOff) => {
     // As a trace id it must be hexadecimal.
     const secret = '5ec2e7c0ffee5ec2e7c0ffee5ec2e7c0';
-    const env = { PROVIDER_ACCESS_TOKEN: secret, TRUST_PROXY: '1', HOT_PATH: onOrOff };
+    const env = { PROVIDER_ACCESS_TOKEN: secret, HOT_PATH: onOrOff };
     rig = await startLoadedRig({ env, emulator: { accessTokens: [secret] } });
     const headers = {
-      'X-Forwarded-For': secret,
       'X-Request-Id': secret,
       traceparent: `00-${secret}-0123456789abcdef-01`,
     };
     for (const path of ['/banks', `/${secret}`]) await fetch(`${rig.url}${path}`, { headers });
-    const lines = (): string[] => rig.log().match(/.*"msg":"request".*/g) ?? [];
-    await eventually(() => lines().length === 2);
-    const redacted = { requestId: '[redacted]', ip: '[redacted]', traceId: '[redacted]' };
-    expect(lines().map((line): unknown => JSON.parse(line))).toEqual([
-      expect.objectContaining({ path: '/banks', ...redacted }),
-      expect.objectContaining({ path: '/[redacted]', ...redacted }),
+    const redacted = { clientRequestId: '[redacted]', traceId: '[redacted]' };
+    expect(await linesOf(2)).toEqual([
+      { ...anyLine, path: '/banks', ...redacted },
+      { ...anyLine, path: '/[redacted]', requestId: '[redacted]', traceId: '[redacted]' },
     ]);
   },
 );
 
 test.each(['on', 'off'])(
-  'with HOT_PATH=%s a request keeps the id that it has, unless that is malformed or too long',
+  'with HOT_PATH=%s a list, which caches keep for others, has a new id, and another response that of its client',
   async (onOrOff) => {
     rig = await startLoadedRig({ env: { HOT_PATH: onOrOff } });
-    const kept = ['a.b:c+d/e=f-1', 'a'.repeat(128)];
-    const replaced = ['a'.repeat(129), 'a b', 'a","statusCode":"200', 'a,b', '"a'];
-    const idGivenTo = async (id: string): Promise<string | null> =>
-      (await fetch(`${rig.url}/banks`, { headers: { 'X-Request-Id': id } })).headers.get(
-        'X-Request-Id',
-      );
-    const given = await Promise.all([...kept, ...replaced].map(idGivenTo));
-    expect(given.slice(0, kept.length)).toEqual(kept);
-    for (const id of given.slice(kept.length)) expect(id).toMatch(/^[\w-]{20,36}$/);
-    const logged = (): string[] =>
-      (rig.log().match(/.*"msg":"request".*/g) ?? []).map((line) => JSON.parse(line).requestId);
-    await eventually(() => logged().length === given.length);
-    expect(new Set(logged())).toEqual(new Set(given));
+    const wellFormed = ['a.b:c+d/e=f-1', 'a'.repeat(128)];
+    const malformed = ['a'.repeat(129), 'a b', 'a","statusCode":"200', 'a,b', '"a'];
+    const requests = [
+      ['/banks', '""', 200],
+      ['/banks', '*', 304],
+      ['/nowhere', '*', 404],
+    ] as const;
+    const seen: unknown[] = [];
+    const lines: unknown[] = [];
+    const expected: unknown[] = [];
+    for (const id of [...wellFormed, ...malformed])
+      for (const [path, ifNoneMatch, status] of requests) {
+        const fields = { 'X-Request-Id': id, 'If-None-Match': ifNoneMatch };
+        // oxlint-disable-next-line no-await-in-loop -- in the order of the log
+        const response = await fetch(`${rig.url}${path}`, { headers: fields });
+        const requestId = response.headers.get('X-Request-Id');
+        seen.push({ status: response.status, requestId });
+        const isKnown = wellFormed.includes(id);
+        const isKept = isKnown && status === 404;
+        expected.push({ status, requestId: isKept ? id : anyUuid });
+        lines.push({ ...anyLine, requestId, ...(isKnown && !isKept && { clientRequestId: id }) });
+      }
+    expect(seen).toEqual(expected);
+    expect(await linesOf(seen.length)).toEqual(lines);
   },
 );
 
@@ -95,19 +125,9 @@ test.each(['on', 'off'])(
     const traceId = '4bf92f3577b34da6a3ce929d0e0e4736';
     for (const version of ['00', 'ff', 'fe'])
       await fetch(`${rig.url}/banks`, {
-        headers: {
-          'X-Request-Id': version,
-          traceparent: `${version}-${traceId}-00f067aa0ba902b7-01`,
-        },
+        headers: { traceparent: `${version}-${traceId}-00f067aa0ba902b7-01` },
       });
-    const lines = (): unknown[] =>
-      (rig.log().match(/.*"msg":"request".*/g) ?? []).map((line): unknown => JSON.parse(line));
-    await eventually(() => lines().length === 3);
-    expect(lines()).toEqual([
-      expect.objectContaining({ requestId: '00', traceId }),
-      expect.not.objectContaining({ traceId }),
-      expect.objectContaining({ requestId: 'fe', traceId }),
-    ]);
+    expect(await linesOf(3)).toEqual([{ ...anyLine, traceId }, anyLine, { ...anyLine, traceId }]);
   },
 );
 
