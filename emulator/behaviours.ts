@@ -1,36 +1,25 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
-import {
-  manyBanks,
-  nestFields,
-  renameField,
-  renumber,
-  repeatFirst,
-  replaceWithJunk,
-  retypeField,
-  thinOutField,
-  toLatin1Json,
-} from './altered-lists.ts';
-import { brotliBomb, gzipBomb, send, sendFailure, sendMaintenancePage } from './answers.ts';
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
+import { INTERNAL_DETAIL, reset, send, sendFailure, sendMaintenancePage } from './answers.ts';
 
 // All behaviours of the emulated provider, good and bad: one table for the bank list, one for the
 // token endpoint. The types of their names are derived from the tables. Behaviours that send bank
 // data require a valid token; behaviours that fail do so with any token or none. A behaviour keeps
 // no state.
 
-/**
- * Parameters of a behaviour: `retryAfter` is sent unchanged as Retry-After, `delayMs` is used by
- * `slow`.
- */
+/** Parameters of a behaviour: `retryAfter` for errors, `delayMs` for `slow`. */
 export interface BehaviourDetails {
   readonly retryAfter?: string | undefined;
   readonly delayMs?: number | undefined;
 }
 
+type Banks = readonly unknown[];
+
 /** One request for the bank list and what is needed to answer it. */
 interface Exchange {
   readonly req: IncomingMessage;
   readonly res: ServerResponse;
-  readonly banks: readonly unknown[];
+  readonly banks: Banks;
   readonly details: BehaviourDetails;
   /** Sends a value the way the provider sends its list: 200, compressed as configured. */
   readonly sendList: (value: unknown, headers?: OutgoingHttpHeaders) => void;
@@ -43,44 +32,28 @@ export interface ListBehaviour {
   readonly answer: (exchange: Exchange) => void;
 }
 
-/** The token endpoint's successful response. */
-export interface Grant {
-  readonly access_token: string;
-  readonly token_type?: string;
-  readonly expires_in?: number | string | null;
-}
-
-/**
- * One behaviour of the token endpoint: it fails, or it grants a token that the list accepts or
- * rejects.
- */
-export type TokenBehaviourRow =
-  | {
-      readonly description: string;
-      readonly fail: (req: IncomingMessage, res: ServerResponse) => void;
-    }
-  | {
-      readonly description: string;
-      readonly grant: (grant: Grant) => object;
-      readonly accepted: boolean;
-      /** How the request must be written; a form unless set. */
-      readonly format?: 'json';
-      /** How the client must authenticate; with HTTP Basic, whose parts are decoded, unless set. */
-      readonly auth?: 'basic_plain' | 'post';
-      /** Status of the grant; 200 unless set. */
-      readonly status?: number;
-      /** Status for a request that is written in the other format; 400 unless set. */
-      readonly wrongFormatStatus?: number;
-    };
-
 const JSON_TYPE = 'application/json';
-const HTML_TYPE = 'text/html; charset=utf-8';
 
 const data = (description: string, answer: ListBehaviour['answer']): ListBehaviour => ({
   description,
   needsToken: true,
   answer,
 });
+
+/** Sends what `change` makes of the banks. */
+const list = (
+  description: string,
+  change: (banks: Banks) => unknown,
+  headers?: OutgoingHttpHeaders,
+): ListBehaviour => data(description, ({ banks, sendList }) => sendList(change(banks), headers));
+
+/** Sends a body as it is. */
+const body = (
+  description: string,
+  content: (banks: Banks) => string | Buffer,
+  headers?: OutgoingHttpHeaders,
+): ListBehaviour =>
+  data(description, ({ res, banks }) => send(res, 200, JSON_TYPE, content(banks), headers));
 
 const failure = (description: string, answer: ListBehaviour['answer']): ListBehaviour => ({
   description,
@@ -89,13 +62,19 @@ const failure = (description: string, answer: ListBehaviour['answer']): ListBeha
 });
 
 const status = (description: string, code: number, error: string): ListBehaviour =>
-  failure(description, ({ req, res, details }) =>
-    sendFailure(req, res, code, error, retryAfterHeader(details)),
+  failure(description, ({ req, res, details: { retryAfter } }) =>
+    sendFailure(
+      req,
+      res,
+      code,
+      error,
+      retryAfter === undefined ? {} : { 'retry-after': retryAfter },
+    ),
   );
 
 /** The behaviours of `GET /api/v1/banks`. */
 export const listBehaviours = {
-  healthy: data('the bank list', ({ banks, sendList }) => sendList(banks)),
+  healthy: list('the bank list', (banks) => banks),
   slow: data('the bank list after delayMs (default 1000)', ({ banks, details, res, sendList }) => {
     const timer = setTimeout(() => sendList(banks), details.delayMs ?? 1000);
     res.once('close', () => clearTimeout(timer));
@@ -108,9 +87,8 @@ export const listBehaviours = {
   stall: data('headers and half of the list, then nothing more', ({ res, banks }) =>
     writeHalf(res, banks),
   ),
-  'cut-short': data(
-    'half of the Content-Length, then the connection closes',
-    ({ req, res, banks }) => writeHalf(res, banks, () => req.socket.destroy()),
+  'cut-short': data('half of the list, then the connection closes', ({ req, res, banks }) =>
+    writeHalf(res, banks, () => req.socket.destroy()),
   ),
   drip: data('headers, then one space every 20 ms without end', ({ res }) => {
     res.writeHead(200, { 'content-type': JSON_TYPE });
@@ -132,251 +110,203 @@ export const listBehaviours = {
   ),
   'no-content': failure('204', ({ res }) => res.writeHead(204).end()),
   html: failure('200 with an HTML maintenance page', ({ req, res }) =>
-    sendMaintenancePage(req, res, HTML_TYPE),
+    sendMaintenancePage(req, res),
   ),
-  'html-as-json': failure('200 with the maintenance page as application/json', ({ req, res }) =>
+  'html-as-json': failure('200 with the maintenance page as JSON', ({ req, res }) =>
     sendMaintenancePage(req, res, JSON_TYPE),
   ),
 
-  // The response body is wrong.
-  'wrong-type': data('the bank list as text/plain', ({ banks, sendList }) =>
-    sendList(banks, { 'content-type': 'text/plain' }),
-  ),
-  'not-json': data('incomplete JSON with a matching Content-Length', ({ res }) =>
-    send(res, 200, JSON_TYPE, '{"banks": ['),
-  ),
-  'not-utf8': data('the bank list in ISO-8859-1', ({ res, banks }) =>
-    send(
-      res,
-      200,
-      JSON_TYPE,
-      toLatin1Json([...banks, { code: '998', ispb: '99999998', name: 'CRÉDITO é' }]),
+  // The response body is wrong, or in another shape.
+  'wrong-type': list('the bank list as text/plain', (banks) => banks, {
+    'content-type': 'text/plain',
+  }),
+  'not-json': body('incomplete JSON with a matching Content-Length', () => '{"banks": ['),
+  'not-utf8': body('the bank list in ISO-8859-1', (banks) =>
+    // Other characters become question marks: of theirs, Buffer would keep the low byte only.
+    Buffer.from(
+      JSON.stringify([...banks, { code: '998', ispb: '99999998', name: 'CRÉDITO é' }]).replaceAll(
+        /[\u0100-\uffff]/g,
+        '?',
+      ),
+      'latin1',
     ),
   ),
-  envelope: data('the bank list inside {"data": ...}', ({ banks, sendList }) =>
-    sendList({ data: banks }),
+  envelope: list('the bank list inside {"data": ...}', (banks) => ({ data: banks })),
+  'deep-envelope': list('50 banks inside {"data": {"banks": ...}}, beside a total', (banks) => ({
+    meta: { total: banks.length, page: 1 },
+    data: { banks: banks.slice(0, 50), errors: [] },
+  })),
+  nested: list('codes and names inside objects', (banks) => nest(banks)),
+  'nested-envelope': list('the nested list inside {"data": ...}', (banks) => ({
+    data: nest(banks),
+  })),
+  'large-head': list('the bank list, with 20 KiB of headers', (banks) => banks, {
+    'x-padding': 'x'.repeat(20 * 1024),
+  }),
+  null: list('JSON null', () => null),
+  'too-deep': body(
+    'a list nested 100,000 levels deep',
+    () => `${'['.repeat(100_000)}${']'.repeat(100_000)}`,
   ),
-  'deep-envelope': data(
-    'the first 50 entries inside {"data": {"banks": ...}}, beside members of pages',
-    ({ banks, sendList }) =>
-      sendList({
-        meta: { total: banks.length, page: 1 },
-        data: { banks: banks.slice(0, 50), errors: [] },
-      }),
-  ),
-  nested: data('codes and names inside objects, with a list of objects', ({ banks, sendList }) =>
-    sendList(nestFields(banks)),
-  ),
-  'nested-envelope': data('the nested list inside {"data": ...}', ({ banks, sendList }) =>
-    sendList({ data: nestFields(banks) }),
-  ),
-  'large-head': data('the bank list, with 20 KiB of headers', ({ banks, sendList }) =>
-    sendList(banks, { 'x-padding': 'x'.repeat(20 * 1024) }),
-  ),
-  null: data('JSON null', ({ sendList }) => sendList(null)),
-  'too-deep': data('a list nested 100,000 levels deep', ({ res }) =>
-    send(res, 200, JSON_TYPE, `[${'['.repeat(100_000)}${']'.repeat(100_000)}]`),
-  ),
-  'too-large': data('a valid list of more than 6 MiB', ({ sendList }) => sendList(manyBanks())),
-  'gzip-bomb': data('1 GiB of JSON in 1 MB of gzip', ({ res }) =>
-    send(res, 200, JSON_TYPE, gzipBomb(), { 'content-encoding': 'gzip' }),
-  ),
-  'brotli-bomb': data('1 GiB of JSON in 0.2 MB of Brotli', ({ req, res }) => {
-    brotliBomb().then(
-      (bytes) => send(res, 200, JSON_TYPE, bytes, { 'content-encoding': 'br' }),
-      () => req.socket.destroy(),
-    );
+  'too-large': list('a valid list of more than 6 MiB', () => manyBanks()),
+  'gzip-bomb': body('64 MiB of JSON in gzip', () => gzipBomb(), { 'content-encoding': 'gzip' }),
+  'brotli-bomb': body('64 MiB of JSON in Brotli', () => brotliBomb(), {
+    'content-encoding': 'br',
   }),
 
   // The list has changed.
-  empty: data('an empty list', ({ sendList }) => sendList([])),
-  few: data('the first three entries', ({ banks, sendList }) => sendList(banks.slice(0, 3))),
-  shrunk: data('the first half of the entries', ({ banks, sendList }) =>
-    sendList(banks.slice(0, Math.floor(banks.length / 2))),
+  empty: list('an empty list', () => []),
+  few: list('the first three entries', (banks) => banks.slice(0, 3)),
+  shrunk: list('the first half of the entries', (banks) =>
+    banks.slice(0, Math.floor(banks.length / 2)),
   ),
-  replaced: data('as many other banks', ({ banks, sendList }) => sendList(renumber(banks))),
-  'some-unusable': data('about 5 % of the entries are not objects', ({ banks, sendList }) =>
-    sendList(replaceWithJunk(banks, (index) => index % 20 === 7)),
+  replaced: list('as many other banks', (banks) =>
+    changeEach(banks, (bank, index) => ({ ...bank, ispb: String(90_000_000 + index) })),
   ),
-  'most-unusable': data('60 % of the entries are not objects', ({ banks, sendList }) =>
-    sendList(replaceWithJunk(banks, (index) => index % 5 < 3)),
+  'some-unusable': list('about 5 % of the entries are not objects', (banks) =>
+    banks.map((bank, index) => (index % 20 === 7 ? junk(index) : bank)),
+  ),
+  'most-unusable': list('60 % of the entries are not objects', (banks) =>
+    banks.map((bank, index) => (index % 5 < 3 ? junk(index) : bank)),
   ),
   echo: data('the first bank is called as the Authorization header', ({ req, banks, sendList }) =>
     sendList([{ code: '000', ispb: '99999999', name: req.headers.authorization }, ...banks]),
   ),
-  'renamed-field': data('the field name is called bankName', ({ banks, sendList }) =>
-    sendList(renameField(banks, 'name', 'bankName')),
+  'renamed-field': list('the field name is called bankName', (banks) =>
+    changeEach(banks, (bank) =>
+      // In the same place among the others.
+      Object.fromEntries(
+        Object.entries(bank).map(([key, value]) => [key === 'name' ? 'bankName' : key, value]),
+      ),
+    ),
   ),
-  'retyped-field': data('the field code is a number: 1 instead of "001"', ({ banks, sendList }) =>
-    sendList(retypeField(banks, 'code')),
+  'retyped-field': list('the field code is a number: 1 instead of "001"', (banks) =>
+    changeEach(banks, ({ code, ...bank }) => ({ ...bank, code: code && Number(code) })),
   ),
-  'thinned-field': data(
-    'the field name is null in 30 % of the entries, missing in 20 %',
-    ({ banks, sendList }) => sendList(thinOutField(banks, 'name')),
+  'thinned-field': list('the field name is null or missing in half of the entries', (banks) =>
+    changeEach(banks, ({ name, ...bank }, index) =>
+      index % 10 >= 5 ? { ...bank, name } : index % 10 < 3 ? { ...bank, name: null } : bank,
+    ),
   ),
-  duplicates: data('the first entry 200 times', ({ banks, sendList }) =>
-    sendList(repeatFirst(banks, 200)),
+  duplicates: list('the first entry 200 times', ([first]) =>
+    Array.from({ length: 200 }, () => first),
   ),
-  paginated: data('the first 50 entries, with a Link to the next page', ({ banks, sendList }) =>
-    sendList(banks.slice(0, 50), { link: '</api/v1/banks?page=2>; rel="next"' }),
+  paginated: list(
+    'the first 50 entries, with a Link to the next page',
+    (banks) => banks.slice(0, 50),
+    {
+      link: '</api/v1/banks?page=2>; rel="next"',
+    },
   ),
 } satisfies Record<string, ListBehaviour>;
 
 /** The name of a list behaviour. */
 export type Behaviour = keyof typeof listBehaviours;
 
-const unchanged = (grant: Grant): Grant => grant;
+/** The token endpoint's successful response. */
+export interface Grant {
+  readonly access_token: string;
+  readonly token_type?: string;
+  readonly expires_in?: number;
+}
+
+/** One behaviour of the token endpoint: it fails, or it grants a token. */
+export interface TokenBehaviourRow {
+  readonly description: string;
+  readonly fail?: (req: IncomingMessage, res: ServerResponse) => void;
+  /** The grant as it is sent. */
+  readonly change?: (grant: Grant) => object;
+  /** Whether the list rejects the token. */
+  readonly isRejected?: boolean;
+  /** How the request must be written; a form unless set. */
+  readonly format?: 'json';
+  /** How the client must authenticate; with HTTP Basic, whose parts are decoded, unless set. */
+  readonly auth?: 'basic_plain' | 'post';
+  /** Status of the grant; 200 unless set. */
+  readonly status?: number;
+  /** Status for a request that is written in the other format; 400 unless set. */
+  readonly wrongFormatStatus?: number;
+}
+
+const grants = (
+  description: string,
+  change: (grant: Grant) => object = (grant) => grant,
+): TokenBehaviourRow => ({ description, change });
+
+const refusal = (
+  code: number,
+  error: string,
+  headers?: OutgoingHttpHeaders,
+): TokenBehaviourRow => ({
+  description: `${code} ${error}`,
+  fail: (req, res) => sendFailure(req, res, code, error, headers),
+});
 
 /** The behaviours of `POST /oauth/token`. */
 export const tokenBehaviours = {
-  healthy: { description: 'a new token that the list accepts', grant: unchanged, accepted: true },
-  'no-expires-in': {
-    description: 'the grant has no expires_in',
-    grant: ({ access_token, token_type }) => ({ access_token, token_type }),
-    accepted: true,
-  },
-  'string-expires-in': {
-    description: 'expires_in is a string',
-    grant: (grant) => ({ ...grant, expires_in: String(grant.expires_in ?? 3600) }),
-    accepted: true,
-  },
-  'null-expires-in': {
-    description: 'expires_in is null',
-    grant: (grant) => ({ ...grant, expires_in: null }),
-    accepted: true,
-  },
-  'bad-expires-in': {
-    description: 'expires_in is "PT1H"',
-    grant: (grant) => ({ ...grant, expires_in: 'PT1H' }),
-    accepted: true,
-  },
-  'no-type': {
-    description: 'the grant has no token_type',
-    grant: ({ access_token, expires_in }) => ({ access_token, expires_in }),
-    accepted: true,
-  },
-  'null-type': {
-    description: 'token_type is null',
-    grant: (grant) => ({ ...grant, token_type: null }),
-    accepted: true,
-  },
-  created: {
-    description: 'the grant has status 201',
-    grant: unchanged,
-    accepted: true,
-    status: 201,
-  },
-  'camel-case': {
-    description: 'the token is in accessToken',
-    grant: ({ access_token }) => ({ accessToken: access_token, expiresAt: '2030-01-01' }),
-    accepted: true,
-  },
-  'plain-basic': {
-    description: 'id and secret of HTTP Basic are not decoded',
-    grant: unchanged,
-    accepted: true,
-    auth: 'basic_plain',
-  },
-  'post-only': {
-    description: 'id and secret must be in the body, without HTTP Basic',
-    grant: unchanged,
-    accepted: true,
-    auth: 'post',
+  healthy: grants('a new token that the list accepts'),
+  'no-expires-in': grants('no expires_in', (grant) => ({ ...grant, expires_in: undefined })),
+  'string-expires-in': grants('expires_in is a string', (grant) => ({
+    ...grant,
+    expires_in: String(grant.expires_in ?? 3600),
+  })),
+  'null-expires-in': grants('expires_in is null', (grant) => ({ ...grant, expires_in: null })),
+  'bad-expires-in': grants('expires_in is "PT1H"', (grant) => ({ ...grant, expires_in: 'PT1H' })),
+  'no-type': grants('no token_type', (grant) => ({ ...grant, token_type: undefined })),
+  'null-type': grants('token_type is null', (grant) => ({ ...grant, token_type: null })),
+  'lowercase-type': grants('token_type is "bearer"', (grant) => ({
+    ...grant,
+    token_type: 'bearer',
+  })),
+  'other-type': grants('token_type is "DPoP"', (grant) => ({ ...grant, token_type: 'DPoP' })),
+  created: { description: 'the grant has status 201', status: 201 },
+  'camel-case': grants('the token is in accessToken', ({ access_token }) => ({
+    accessToken: access_token,
+    expiresAt: '2030-01-01',
+  })),
+  'huge-token': grants('a token of 40,000 characters', (grant) => ({
+    ...grant,
+    access_token: '!'.repeat(40_000),
+  })),
+  'many-lists': grants('a token beside 100 empty lists', (grant) => ({
+    ...grant,
+    scopes: Array.from({ length: 100 }, () => []),
+  })),
+  'rejected-token': { description: 'a token that the list rejects', isRejected: true },
+
+  // How the request must be made.
+  'plain-basic': { description: 'id and secret are not decoded', auth: 'basic_plain' },
+  'post-only': { description: 'id and secret must be in the body', auth: 'post' },
+  'json-only': { description: 'the request must be JSON instead of a form', format: 'json' },
+  'json-or-415': {
+    description: 'the request must be JSON; a form is answered with 415',
+    format: 'json',
+    wrongFormatStatus: 415,
   },
   'json-post-only': {
-    description: 'the same, and the body must be JSON; another is answered with 422',
-    grant: unchanged,
-    accepted: true,
+    description: 'id and secret must be in a JSON body; a form is answered with 422',
     auth: 'post',
     format: 'json',
     wrongFormatStatus: 422,
   },
-  'json-or-415': {
-    description: 'the request must be JSON; another is answered with 415',
-    grant: unchanged,
-    accepted: true,
-    format: 'json',
-    wrongFormatStatus: 415,
-  },
-  'lowercase-type': {
-    description: 'token_type is "bearer"',
-    grant: (grant) => ({ ...grant, token_type: 'bearer' }),
-    accepted: true,
-  },
-  'json-only': {
-    description: 'the request must be JSON instead of a form',
-    grant: unchanged,
-    accepted: true,
-    format: 'json',
-  },
-  'rejected-token': {
-    description: 'a token that the list rejects',
-    grant: unchanged,
-    accepted: false,
-  },
-  reset: { description: 'the connection is reset before a response', fail: (req) => reset(req) },
+
+  reset: { description: 'the connection is reset before a response', fail: reset },
   hang: { description: 'the request is accepted and never answered', fail: () => undefined },
-  'server-error': {
-    description: '500',
-    fail: (req, res) => sendFailure(req, res, 500, 'server_error'),
-  },
-  'invalid-client': {
-    description: '401 invalid_client, even with correct credentials',
-    fail: (req, res) =>
-      sendFailure(req, res, 401, 'invalid_client', {
-        'www-authenticate': 'Basic realm="emulator"',
-      }),
-  },
-  'unknown-refusal': {
-    description: '401 without an error code',
-    fail: (req, res) => sendFailure(req, res, 401, 'BAD_CREDENTIALS'),
-  },
-  'unsupported-grant': {
-    description: '400 unsupported_grant_type',
-    fail: (req, res) => sendFailure(req, res, 400, 'unsupported_grant_type'),
-  },
-  'unauthorized-client': {
-    description: '400 unauthorized_client',
-    fail: (req, res) => sendFailure(req, res, 400, 'unauthorized_client'),
-  },
-  'invalid-scope': {
-    description: '400 invalid_scope',
-    fail: (req, res) => sendFailure(req, res, 400, 'invalid_scope'),
-  },
-  forbidden: { description: '403', fail: (req, res) => sendFailure(req, res, 403, 'forbidden') },
-  'not-found': { description: '404', fail: (req, res) => sendFailure(req, res, 404, 'not_found') },
+  'server-error': refusal(500, 'server_error'),
+  'invalid-client': refusal(401, 'invalid_client', {
+    'www-authenticate': 'Basic realm="emulator"',
+  }),
+  'unknown-refusal': refusal(401, 'BAD_CREDENTIALS'),
+  'unsupported-grant': refusal(400, 'unsupported_grant_type'),
+  'unauthorized-client': refusal(400, 'unauthorized_client'),
+  'invalid-scope': refusal(400, 'invalid_scope'),
+  forbidden: refusal(403, 'forbidden'),
+  'not-found': refusal(404, 'not_found'),
+  'rate-limited': refusal(429, 'rate_limited', { 'retry-after': '30' }),
+  'error-as-200': refusal(200, 'invalid_client'),
+  redirect: refusal(307, 'moved', { location: '/oauth/moved' }),
   'no-content': { description: '204', fail: (_req, res) => res.writeHead(204).end() },
-  'error-as-200': {
-    description: '200 with the error invalid_client instead of a token',
-    fail: (req, res) => sendFailure(req, res, 200, 'invalid_client'),
-  },
-  redirect: {
-    description: '307 to another path',
-    fail: (req, res) => sendFailure(req, res, 307, 'moved', { location: '/oauth/moved' }),
-  },
-  'rate-limited': {
-    description: '429 with Retry-After: 30',
-    fail: (req, res) => sendFailure(req, res, 429, 'rate_limited', { 'retry-after': '30' }),
-  },
-  'huge-token': {
-    description: 'a token of 40,000 characters',
-    grant: (grant) => ({ ...grant, access_token: '!'.repeat(40_000) }),
-    accepted: true,
-  },
-  'many-lists': {
-    description: 'a token beside 100 empty lists',
-    grant: (grant) => ({ ...grant, scopes: Array.from({ length: 100 }, () => []) }),
-    accepted: true,
-  },
-  'other-type': {
-    description: 'token_type is "DPoP"',
-    grant: (grant) => ({ ...grant, token_type: 'DPoP' }),
-    accepted: true,
-  },
-  html: {
-    description: '200 with an HTML maintenance page',
-    fail: (req, res) => sendMaintenancePage(req, res, HTML_TYPE),
-  },
+  html: { description: '200 with an HTML maintenance page', fail: sendMaintenancePage },
 } satisfies Record<string, TokenBehaviourRow>;
 
 /** The name of a token endpoint behaviour. */
@@ -392,21 +322,63 @@ export function isTokenBehaviour(name: string): name is TokenBehaviour {
   return Object.hasOwn(tokenBehaviours, name);
 }
 
-function retryAfterHeader(details: BehaviourDetails): OutgoingHttpHeaders {
-  return details.retryAfter === undefined ? {} : { 'retry-after': details.retryAfter };
+function writeHalf(res: ServerResponse, banks: Banks, after: () => void = () => undefined): void {
+  const bytes = Buffer.from(JSON.stringify(banks));
+  res.writeHead(200, { 'content-type': JSON_TYPE, 'content-length': bytes.length });
+  res.write(bytes.subarray(0, Math.floor(bytes.length / 2)), after);
 }
 
-function reset(req: IncomingMessage): void {
-  // Sends a TCP reset instead of closing normally: the client sees ECONNRESET.
-  req.socket.resetAndDestroy();
+/** Entries that are no objects stay as they are. */
+function changeEach(
+  banks: Banks,
+  change: (bank: Record<string, unknown>, index: number) => object,
+): unknown[] {
+  return banks.map((bank, index) =>
+    typeof bank === 'object' && bank !== null ? change({ ...bank }, index) : bank,
+  );
 }
 
-function writeHalf(
-  res: ServerResponse,
-  banks: readonly unknown[],
-  after: () => void = () => undefined,
-): void {
-  const body = Buffer.from(JSON.stringify(banks));
-  res.writeHead(200, { 'content-type': JSON_TYPE, 'content-length': body.length });
-  res.write(body.subarray(0, Math.floor(body.length / 2)), after);
+function nest(banks: Banks): unknown[] {
+  return changeEach(banks, ({ code, ispb, name, ...rest }) => ({
+    ids: { code, ispb },
+    names: { short: name },
+    ...rest,
+    links: [{ rel: 'self' }],
+  }));
+}
+
+function junk(index: number): unknown {
+  const values = [null, 42, INTERNAL_DETAIL, ['001', 'BCO DO BRASIL S.A.'], true];
+  return values[Math.floor(index / 2) % values.length];
+}
+
+function manyBanks(): unknown[] {
+  return Array.from({ length: 70_000 }, (_, index) => ({
+    code: null,
+    ispb: String(10_000_000 + index),
+    name: `BCO EMULADO ${index}`,
+    fullName: `Banco Emulado Número ${index} S.A.`,
+  }));
+}
+
+/** A list that contains only spaces: four times the largest PROVIDER_MAX_BODY. */
+function emptyList(): Buffer {
+  const bytes = Buffer.alloc(64 * 1024 * 1024, ' ');
+  bytes.write('[', 0);
+  bytes.write(']', bytes.length - 1);
+  return bytes;
+}
+
+let gzipped: Buffer | undefined;
+function gzipBomb(): Buffer {
+  gzipped ??= gzipSync(emptyList(), { level: 1 });
+  return gzipped;
+}
+
+let brotlied: Buffer | undefined;
+function brotliBomb(): Buffer {
+  brotlied ??= brotliCompressSync(emptyList(), {
+    params: { [constants.BROTLI_PARAM_QUALITY]: 1 },
+  });
+  return brotlied;
 }

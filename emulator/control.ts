@@ -1,24 +1,33 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { sendJson } from './answers.ts';
+import { send, sendJson } from './answers.ts';
 import { isBehaviour, isTokenBehaviour, listBehaviours, tokenBehaviours } from './behaviours.ts';
 import type { Behaviour, BehaviourDetails, TokenBehaviour } from './behaviours.ts';
 
-// The emulator's control API: it shows the current behaviours and the number of calls, and switches
-// behaviours. It shows no credentials and requires none, so it belongs on the loopback interface.
-// Web pages of other origins cannot switch anything: PUT needs a CORS preflight, which is not
-// answered.
+// The emulator's control API: a page of text shows what the provider does and what else it can do,
+// and PUT requests switch it. It shows no credentials and requires none, so it belongs on the
+// loopback interface. Web pages of other origins cannot switch anything: PUT needs a CORS preflight,
+// which is not answered.
 
 /** What the control API uses of an emulator. */
-interface Controlled {
+export interface Controlled {
+  readonly baseUrl: string;
+  readonly tokenUrl: string;
+  readonly controlUrl: string;
   readonly behaviour: Behaviour;
   readonly tokenBehaviour: TokenBehaviour;
-  readonly maxConcurrentListCalls: number;
-  allCalls(): number;
+  /** The number of requests so far for the list, and for a token. */
   listCalls(): number;
   tokenCalls(): number;
+  /**
+   * Sets the list's behaviour. Resolves when it is in effect, which takes time only for changes to
+   * and from `refuse`. Rejects with a RangeError if the details are invalid.
+   */
   behave(name: Behaviour, details?: BehaviourDetails): Promise<void>;
+  /** Sets the token endpoint's behaviour. */
   behaveToken(name: TokenBehaviour): void;
 }
+
+const MAX_QUERY_CHARS = 200;
 
 /** Answers one request to the control API. */
 export async function answerControl(
@@ -27,23 +36,17 @@ export async function answerControl(
   res: ServerResponse,
 ): Promise<void> {
   const [path = '', query = ''] = (req.url ?? '').split('?', 2);
-  const [, kind = '', name = '', ...rest] = path.split('/', 4);
-  if (path === '/') {
-    if (req.method !== 'GET') return sendJson(res, 405, { error: 'use GET' }, { allow: 'GET' });
-    return sendJson(res, 200, state(emulator));
-  }
-  if ((kind !== 'behaviour' && kind !== 'token-behaviour') || rest.length > 0) {
-    const known = ['GET /', 'PUT /behaviour/<name>', 'PUT /token-behaviour/<name>'];
-    return sendJson(res, 404, { error: 'unknown path', known });
-  }
-  if (req.method !== 'PUT') return sendJson(res, 405, { error: 'use PUT' }, { allow: 'PUT' });
+  const [, kind, name = ''] = path.split('/', 3);
+  const allow = path === '/' ? 'GET' : 'PUT';
+  if (req.method !== allow) return sendJson(res, 405, { error: `use ${allow}` }, { allow });
+  if (path === '/') return send(res, 200, 'text/plain; charset=utf-8', pageOf(emulator));
 
-  if (kind === 'token-behaviour') {
-    if (!isTokenBehaviour(name)) return sendUnknown(res, tokenBehaviours);
+  if (kind === 'token-behaviour' && isTokenBehaviour(name)) {
     emulator.behaveToken(name);
     return sendJson(res, 200, { tokenBehaviour: name });
   }
-  if (!isBehaviour(name)) return sendUnknown(res, listBehaviours);
+  if (kind !== 'behaviour' || !isBehaviour(name))
+    return sendJson(res, 404, { error: 'GET / lists every behaviour' });
   try {
     const details = parseDetails(query);
     await emulator.behave(name, details);
@@ -54,31 +57,32 @@ export async function answerControl(
   }
 }
 
-function state(emulator: Controlled): object {
-  return {
-    behaviour: emulator.behaviour,
-    tokenBehaviour: emulator.tokenBehaviour,
-    calls: {
-      list: emulator.listCalls(),
-      token: emulator.tokenCalls(),
-      all: emulator.allCalls(),
-      maxConcurrentList: emulator.maxConcurrentListCalls,
-    },
-    behaviours: describe(listBehaviours),
-    tokenBehaviours: describe(tokenBehaviours),
-  };
+function pageOf(emulator: Controlled): string {
+  return `An emulator of the provider, for development and tests.
+
+Bank list       ${emulator.baseUrl}/api/v1/banks
+                now: ${emulator.behaviour}, requests so far: ${emulator.listCalls()}
+Token endpoint  ${emulator.tokenUrl}
+                now: ${emulator.tokenBehaviour}, requests so far: ${emulator.tokenCalls()}
+
+To change what the bank list does (?retryAfter=30 and ?delayMs=500 are options):
+
+    curl -X PUT ${emulator.controlUrl}/behaviour/unavailable
+
+${tableOf(listBehaviours)}
+
+To change what the token endpoint does:
+
+    curl -X PUT ${emulator.controlUrl}/token-behaviour/server-error
+
+${tableOf(tokenBehaviours)}
+`;
 }
 
-type Described = Readonly<Record<string, { readonly description: string }>>;
-
-function describe(table: Described): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(table).map(([name, { description }]) => [name, description]),
-  );
-}
-
-function sendUnknown(res: ServerResponse, table: Described): void {
-  sendJson(res, 404, { error: 'unknown behaviour', known: Object.keys(table) });
+function tableOf(behaviours: Readonly<Record<string, { readonly description: string }>>): string {
+  return Object.entries(behaviours)
+    .map(([name, { description }]) => `  ${name.padEnd(20)}${description}`)
+    .join('\n');
 }
 
 /** @throws {RangeError} if the query is longer than any that has a meaning */
@@ -92,5 +96,3 @@ function parseDetails(query: string): BehaviourDetails {
     delayMs: delayMs === null ? undefined : Number(delayMs || Number.NaN),
   };
 }
-
-const MAX_QUERY_CHARS = 200;

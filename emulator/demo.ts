@@ -4,8 +4,7 @@ import { startDemoPage } from '../examples/demo-page/server.ts';
 import { ConfigError, parseConfig, type Config } from '../src/config/config.ts';
 import { createService } from '../src/service.ts';
 import { readVersion } from '../src/version.ts';
-import { createCallLines } from './call-lines.ts';
-import { DEFAULT_ACCESS_TOKEN, startEmulator, type Emulator } from './emulator.ts';
+import { DEFAULT_ACCESS_TOKEN, startEmulator, type Call, type Emulator } from './emulator.ts';
 import { openListener } from './listener.ts';
 
 // The service, the emulator and the bank picker in one process, without credentials or
@@ -33,7 +32,9 @@ const CACHE_TTL = env['CACHE_TTL'] || '15s';
 
 const run = async (): Promise<void> => {
   const write = (text: string): void => void process.stdout.write(text);
-  const emulator = await startDemoEmulator(createCallLines(write, Date.now));
+  const emulator = await startDemoEmulator(({ method, path, status = 'no response' }) =>
+    write(`${new Date().toISOString().slice(11, 19)}  emulator: ${method} ${path} -> ${status}\n`),
+  );
   // The configuration needs the page's origin, and the page needs the address of the service, which
   // starts last.
   let banksUrl = '';
@@ -95,7 +96,7 @@ const run = async (): Promise<void> => {
  * Starts the emulator with its control API on the documented port, or on a free one if that is in
  * use.
  */
-const startDemoEmulator = (onCallEnd: ReturnType<typeof createCallLines>): Promise<Emulator> =>
+const startDemoEmulator = (onCallEnd: (call: Call) => void): Promise<Emulator> =>
   startEmulator({ controlPort: CONTROL_PORT, onCallEnd }).catch((error: unknown) => {
     if (listenError(error)?.code !== 'EADDRINUSE') throw error;
     return startEmulator({ onCallEnd });

@@ -1,20 +1,18 @@
 import {
   createServer,
+  type IncomingHttpHeaders,
   type IncomingMessage,
-  type RequestListener,
+  type OutgoingHttpHeaders,
   type ServerResponse,
 } from 'node:http';
 import { createRequire } from 'node:module';
-import { sendFailure } from './answers.ts';
+import { gzipSync } from 'node:zlib';
+import { send, sendFailure } from './answers.ts';
 import { listBehaviours } from './behaviours.ts';
 import type { Behaviour, BehaviourDetails, ListBehaviour, TokenBehaviour } from './behaviours.ts';
-import { createCallRecord, LIST_PATH, TOKEN_PATH } from './calls.ts';
-import type { Call, CallRecord } from './calls.ts';
-import { answerControl } from './control.ts';
-import { createSendList, type SendList } from './list-response.ts';
+import { answerControl, type Controlled } from './control.ts';
 import { openListener } from './listener.ts';
 import { createTokens } from './tokens.ts';
-import type { Tokens } from './tokens.ts';
 
 // The emulator: a banking provider on this machine whose behaviour can be changed while it runs. It
 // has two listeners: the provider itself and the control API, which stays reachable while the
@@ -34,33 +32,27 @@ export interface EmulatorOptions {
   readonly accessTokens?: readonly string[];
   readonly clientId?: string;
   readonly clientSecret?: string;
-  /**
-   * Lifetime of issued tokens in seconds; `null`: they never expire and the grant has no
-   * expires_in.
-   */
+  /** Lifetime of issued tokens; `null`: they never expire and the grant has no expires_in. */
   readonly tokenLifetimeSeconds?: number | null;
   /** The encoding of the list for clients that accept it. */
-  readonly compress?: 'gzip' | 'br' | undefined;
+  readonly compress?: 'gzip';
   /** Called once for each request to the provider, when its response has been sent or cut off. */
   readonly onCallEnd?: (call: Call) => void;
   /** The wall clock, in milliseconds. */
   readonly now?: () => number;
 }
 
+/** One request to the provider. The emulator only ever sees made-up credentials. */
+export interface Call {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: IncomingHttpHeaders;
+  /** The response status; undefined until it is sent, and if it never is. */
+  readonly status: number | undefined;
+}
+
 /** A running emulator. */
-export interface Emulator {
-  readonly baseUrl: string;
-  readonly tokenUrl: string;
-  readonly controlUrl: string;
-  readonly behaviour: Behaviour;
-  readonly tokenBehaviour: TokenBehaviour;
-  /**
-   * Sets the list's behaviour. Resolves when it is in effect, which takes time only for changes to
-   * and from `refuse`. Rejects with a RangeError if the details are invalid.
-   */
-  behave(name: Behaviour, details?: BehaviourDetails): Promise<void>;
-  /** Sets the token endpoint's behaviour. */
-  behaveToken(name: TokenBehaviour): void;
+export interface Emulator extends Controlled {
   /** Makes a script answer for the list instead of the behaviour; undefined removes it. */
   respondWith(script: Script | undefined): void;
   /** Replaces the banks. */
@@ -71,14 +63,10 @@ export interface Emulator {
   acceptSecrets(secrets: readonly string[]): void;
   /** Invalidates all tokens issued so far. */
   revokeIssued(): void;
-  /** The latest 10,000 requests to the provider, oldest first. */
+  /** The latest 1,000 requests to the provider, oldest first. */
   readonly calls: readonly Call[];
-  /** The number of requests to the provider so far: all of them, for the list, and for a token. */
+  /** The number of all requests to the provider so far. */
   allCalls(): number;
-  listCalls(): number;
-  tokenCalls(): number;
-  /** The largest number of requests for the list that were open at the same time. */
-  readonly maxConcurrentListCalls: number;
   /** Closes both listeners and destroys all connections. */
   close(): Promise<void>;
 }
@@ -86,34 +74,76 @@ export interface Emulator {
 /** The fixed token that an emulator accepts by default. */
 export const DEFAULT_ACCESS_TOKEN = 'emulator-access-token';
 
+const LIST_PATH = '/api/v1/banks';
+const TOKEN_PATH = '/oauth/token';
+const MAX_RECENT_CALLS = 1_000;
+const MAX_DELAY_MS = 3_600_000;
+
 /**
  * Starts an emulator. Both listeners are open when the promise resolves; rejects with EADDRINUSE
  * and the like.
  */
 export async function startEmulator(options: EmulatorOptions = {}): Promise<Emulator> {
-  const { host = '127.0.0.1', now = Date.now } = options;
+  const { host = '127.0.0.1', tokenLifetimeSeconds = 3600, now = Date.now } = options;
   const tokens = createTokens({
     clientId: options.clientId ?? 'emulator-client',
     clientSecret: options.clientSecret ?? 'emulator-secret',
     fixedTokens: options.accessTokens ?? [DEFAULT_ACCESS_TOKEN],
-    lifetimeSeconds:
-      options.tokenLifetimeSeconds === undefined ? 3600 : options.tokenLifetimeSeconds,
+    lifetimeSeconds: tokenLifetimeSeconds,
     now,
   });
-  const calls = createCallRecord(options.onCallEnd);
-  const sendList = createSendList(options.compress);
-  const state: State = {
-    banks: options.banks ?? loadBanks(),
-    behaviour: 'healthy',
-    details: {},
-    tokenBehaviour: 'healthy',
-    script: undefined,
-    openListCalls: 0,
-    maxConcurrentListCalls: 0,
-    isClosed: false,
-  };
+  let banks = options.banks ?? loadBanks();
+  let behaviour: Behaviour = 'healthy';
+  let details: BehaviourDetails = {};
+  let tokenBehaviour: TokenBehaviour = 'healthy';
+  let script: Script | undefined;
+  let isClosed = false;
+  const calls: Call[] = [];
+  const counts = { all: 0, list: 0, token: 0 };
 
-  const providerServer = createServer(createProvider({ state, tokens, calls, sendList }));
+  function record(req: IncomingMessage, res: ServerResponse): Call {
+    const call: Call = {
+      method: req.method ?? '',
+      path: (req.url ?? '').split('?', 1)[0] ?? '',
+      headers: req.headers,
+      get status() {
+        return res.headersSent ? res.statusCode : undefined;
+      },
+    };
+    calls.push(call);
+    if (calls.length > MAX_RECENT_CALLS) calls.shift();
+    counts.all += 1;
+    if (call.path === LIST_PATH) counts.list += 1;
+    if (call.path === TOKEN_PATH) counts.token += 1;
+    res.once('close', () => options.onCallEnd?.(call));
+    return call;
+  }
+
+  function answerList(req: IncomingMessage, res: ServerResponse): void {
+    const row: ListBehaviour = listBehaviours[behaviour];
+    if (row.needsToken && !tokens.accepts(req.headers.authorization))
+      return sendFailure(req, res, 401, 'unauthorized', { 'www-authenticate': 'Bearer' });
+    if (script !== undefined) return script(req, res);
+    const isCompressed =
+      options.compress !== undefined && /\bgzip\b/.test(String(req.headers['accept-encoding']));
+    const sendList = (value: unknown, given: OutgoingHttpHeaders = {}): void => {
+      const body = Buffer.from(JSON.stringify(value));
+      const headers = { ...(isCompressed && { 'content-encoding': 'gzip' }), ...given };
+      send(res, 200, 'application/json', isCompressed ? gzipSync(body) : body, headers);
+    };
+    return row.answer({ req, res, banks, details, sendList });
+  }
+
+  const providerServer = createServer((req, res) => {
+    const { method, path } = record(req, res);
+    const allow = path === LIST_PATH ? 'GET' : path === TOKEN_PATH ? 'POST' : undefined;
+    if (allow === undefined) return sendFailure(req, res, 404, 'not_found');
+    if (method !== allow) return sendFailure(req, res, 405, 'method_not_allowed', { allow });
+    if (path === LIST_PATH) return answerList(req, res);
+    // Reading the form fails only if the client has disconnected.
+    tokens.answer(req, res, tokenBehaviour).catch(() => req.socket.destroy());
+    return undefined;
+  });
   const controlServer = createServer((req, res) => {
     answerControl(emulator, req, res).catch(() => req.socket.destroy());
   });
@@ -130,111 +160,44 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
     tokenUrl: `${provider.origin}${TOKEN_PATH}`,
     controlUrl: control.origin,
     get behaviour() {
-      return state.behaviour;
+      return behaviour;
     },
     get tokenBehaviour() {
-      return state.tokenBehaviour;
+      return tokenBehaviour;
     },
-    async behave(name, details = {}) {
-      checkDetails(details);
-      Object.assign(state, { behaviour: name, details });
-      await provider.setOpen(name !== 'refuse' && !state.isClosed);
+    async behave(name, given = {}) {
+      checkDetails(given);
+      behaviour = name;
+      details = given;
+      await provider.setOpen(name !== 'refuse' && !isClosed);
     },
-    behaveToken: (name) => void (state.tokenBehaviour = name),
-    respondWith: (script) => void (state.script = script),
-    setBanks: (banks) => void (state.banks = banks),
-    acceptTokens: (fixedTokens) => tokens.acceptFixed(fixedTokens),
-    acceptSecrets: (secrets) => tokens.acceptSecrets(secrets),
-    revokeIssued: () => tokens.revokeIssued(),
-    calls: calls.recent,
-    allCalls: () => calls.total(),
-    listCalls: () => calls.count(LIST_PATH),
-    tokenCalls: () => calls.count(TOKEN_PATH),
-    get maxConcurrentListCalls() {
-      return state.maxConcurrentListCalls;
-    },
+    behaveToken: (name) => void (tokenBehaviour = name),
+    respondWith: (answer) => void (script = answer),
+    setBanks: (list) => void (banks = list),
+    acceptTokens: tokens.acceptFixed,
+    acceptSecrets: tokens.acceptSecrets,
+    revokeIssued: tokens.revokeIssued,
+    calls,
+    allCalls: () => counts.all,
+    listCalls: () => counts.list,
+    tokenCalls: () => counts.token,
     async close() {
-      state.isClosed = true;
+      isClosed = true;
       await Promise.all([provider.setOpen(false), control.setOpen(false)]);
     },
   };
   return emulator;
 }
 
-/** What can change while the emulator runs. */
-interface State {
-  banks: readonly unknown[];
-  behaviour: Behaviour;
-  details: BehaviourDetails;
-  tokenBehaviour: TokenBehaviour;
-  script: Script | undefined;
-  openListCalls: number;
-  maxConcurrentListCalls: number;
-  isClosed: boolean;
-}
-
-interface ProviderOptions {
-  readonly state: State;
-  readonly tokens: Tokens;
-  readonly calls: CallRecord;
-  readonly sendList: SendList;
-}
-
-/** The request handler of the provider's listener. */
-function createProvider({ state, tokens, calls, sendList }: ProviderOptions): RequestListener {
-  function answerList(req: IncomingMessage, res: ServerResponse): void {
-    state.openListCalls += 1;
-    state.maxConcurrentListCalls = Math.max(state.maxConcurrentListCalls, state.openListCalls);
-    res.once('close', () => {
-      state.openListCalls -= 1;
-    });
-
-    const row: ListBehaviour = listBehaviours[state.behaviour];
-    if (row.needsToken && !tokens.accepts(req.headers.authorization)) {
-      return sendFailure(req, res, 401, 'unauthorized', { 'www-authenticate': 'Bearer' });
-    }
-    if (state.script !== undefined) return state.script(req, res);
-    return row.answer({
-      req,
-      res,
-      banks: state.banks,
-      details: state.details,
-      sendList: (value, headers) => sendList(req, res, value, headers),
-    });
-  }
-
-  return (req, res) => {
-    const { method, path } = calls.add(req, res);
-    const allowed = path === LIST_PATH ? 'GET' : path === TOKEN_PATH ? 'POST' : undefined;
-    if (allowed === undefined) return sendFailure(req, res, 404, 'not_found');
-    if (method !== allowed)
-      return sendFailure(req, res, 405, 'method_not_allowed', { allow: allowed });
-    if (path === LIST_PATH) return answerList(req, res);
-    // Reading the form fails only if the client has disconnected.
-    tokens.answer(req, res, state.tokenBehaviour).catch(() => req.socket.destroy());
-    return undefined;
-  };
-}
-
 function loadBanks(): readonly unknown[] {
   // Resolved through package.json, so that the same line works from emulator/ and from
   // dist/emulator/.
-  const loaded: unknown = createRequire(import.meta.url)('#emulator-banks.json');
-  if (!isList(loaded)) throw new TypeError('emulator/banks.json does not contain a list');
-  return loaded;
+  return createRequire(import.meta.url)('#emulator-banks.json');
 }
-
-function isList(value: unknown): value is readonly unknown[] {
-  return Array.isArray(value);
-}
-
-const MAX_DELAY_MS = 3_600_000;
 
 function checkDetails({ delayMs = 0, retryAfter = '' }: BehaviourDetails): void {
-  if (!(delayMs >= 0 && delayMs <= MAX_DELAY_MS)) {
+  if (!(delayMs >= 0 && delayMs <= MAX_DELAY_MS))
     throw new RangeError(`delayMs must be a number from 0 to ${MAX_DELAY_MS}`);
-  }
-  if (!/^[\x20-\x7e]*$/.test(retryAfter)) {
+  if (!/^[\x20-\x7e]*$/.test(retryAfter))
     throw new RangeError('retryAfter must be printable ASCII, like any header value');
-  }
 }

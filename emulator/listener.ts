@@ -1,6 +1,7 @@
+import { once } from 'node:events';
 import type { Server } from 'node:http';
 
-// Opening and closing a server's listening socket.
+// A listener that can be closed and opened again on the same port.
 
 /** A listener that can be opened and closed repeatedly on the same port. */
 export interface SwitchedListener {
@@ -9,20 +10,30 @@ export interface SwitchedListener {
   setOpen(isOpen: boolean): Promise<void>;
 }
 
-/** Opens a listener that can be closed and reopened later. Port 0 picks a free port once. */
+/** Rejects with Node's error, such as EADDRINUSE. Port 0 picks a free port once. */
 export async function openListener(
   server: Server,
   host: string,
   requestedPort: number,
 ): Promise<SwitchedListener> {
-  const port = await listen(server, host, requestedPort);
+  server.listen(requestedPort, host);
+  await once(server, 'listening');
+  const address = server.address();
+  const port = typeof address === 'object' && address !== null ? address.port : requestedPort;
   let shouldBeOpen = true;
   let lastChanged: Promise<void> = Promise.resolve();
 
   async function apply(): Promise<void> {
     if (shouldBeOpen === server.listening) return;
-    if (shouldBeOpen) await listen(server, host, port);
-    else await close(server);
+    if (shouldBeOpen) {
+      server.listen(port, host);
+      await once(server, 'listening');
+    } else {
+      server.close();
+      // Without this, close() would wait for every hanging connection.
+      server.closeAllConnections();
+      await once(server, 'close');
+    }
   }
 
   return {
@@ -34,24 +45,4 @@ export async function openListener(
       return lastChanged;
     },
   };
-}
-
-/** Resolves with the port. Rejects with Node's error, such as EADDRINUSE. */
-function listen(server: Server, host: string, port: number): Promise<number> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, host, () => {
-      server.off('error', reject);
-      const address = server.address();
-      resolve(typeof address === 'object' && address !== null ? address.port : port);
-    });
-  });
-}
-
-function close(server: Server): Promise<void> {
-  return new Promise((resolve) => {
-    server.close(() => resolve());
-    // Without this, close() would wait for every hanging connection.
-    server.closeAllConnections();
-  });
 }

@@ -1,13 +1,11 @@
 import { resolve } from 'node:path';
 import { beforeEach, expect, test } from '@jest/globals';
 import { INTERNAL_DETAIL } from '../emulator/answers.ts';
-import { listBehaviours } from '../emulator/behaviours.ts';
-import { createCallLines } from '../emulator/call-lines.ts';
+import { listBehaviours, tokenBehaviours } from '../emulator/behaviours.ts';
 import { DEFAULT_ACCESS_TOKEN, type Emulator } from '../emulator/emulator.ts';
 import { closeLater } from './helpers/close-later.ts';
 import { emulate } from './helpers/emulate.ts';
 import { runNode } from './helpers/program.ts';
-import { openRaw } from './helpers/raw-http.ts';
 import { eventually } from './helpers/wait-until.ts';
 
 // The emulator over real HTTP, as those use it who develop without credentials. That its failures
@@ -68,24 +66,14 @@ test('the token endpoint refuses a client whose secret is wrong, or not encoded'
     expect((await askToken(client)).status).toBe(401);
 });
 
-test('a token endpoint that requires JSON accepts an object, and no other JSON', async () => {
-  await control('/token-behaviour/json-or-415');
-  const statusFor = async (body: unknown): Promise<number> => {
-    const authorization = `Basic ${Buffer.from(CLIENT).toString('base64')}`;
-    const headers = { authorization, 'content-type': 'application/json' };
-    const init = { method: 'POST', headers, body: JSON.stringify(body) };
-    return (await fetch(emulator.tokenUrl, init)).status;
-  };
-  expect(await statusFor({ grant_type: 'client_credentials' })).toBe(200);
-  for (const other of [['client_credentials'], [], null, 'client_credentials'])
-    expect(await statusFor(other)).toBe(415);
-});
-
-test('the control API lists the behaviours and counts the calls, without a secret', async () => {
+test('the control page says in plain text what the provider does and can do, without a secret', async () => {
   await askList();
-  const text = await (await control('/', 'GET')).text();
-  expect(JSON.parse(text)).toMatchObject({ behaviour: 'healthy', calls: { list: 1 } });
-  expect(Object.keys(JSON.parse(text).behaviours)).toEqual(Object.keys(listBehaviours));
+  const page = await control('/', 'GET');
+  const text = await page.text();
+  expect(page.headers.get('content-type')).toBe('text/plain; charset=utf-8');
+  expect(text).toContain('now: healthy, requests so far: 1\n');
+  for (const name of Object.keys({ ...listBehaviours, ...tokenBehaviours }))
+    expect(text).toMatch(new RegExp(`^  ${name} +\\S`, 'm'));
   expect(text).not.toContain(DEFAULT_ACCESS_TOKEN);
 });
 
@@ -109,23 +97,6 @@ test('a request that hangs is cut off when connections are refused', async () =>
   await eventually(() => emulator.listCalls() === 1);
   expect((await control('/behaviour/refuse')).status).toBe(200);
   expect(await failure).toContain('fetch failed');
-});
-
-test('a call is a short line on the terminal, and nothing that could control that gets into it', async () => {
-  const lines: string[] = [];
-  const onCallEnd = createCallLines(
-    (line) => void lines.push(line),
-    () => nowMs,
-  );
-  const { baseUrl } = await emulate({ onCallEnd });
-  for (const byte of ['\u001b', '\u007f', '\u009b']) {
-    const { socket, received } = await openRaw(baseUrl);
-    socket.write(Buffer.from(`GET /${byte} HTTP/1.1\r\nHost: a\r\n\r\n`, 'latin1'));
-    await eventually(() => received().startsWith('HTTP/1.1 400'));
-  }
-  await fetch(`${baseUrl}/${'x'.repeat(100)}`);
-  await eventually(() => lines.length > 0);
-  expect(lines).toEqual([`12:00:00  emulator: GET /${'x'.repeat(79)} -> 404\n`]);
 });
 
 test.each([
@@ -169,34 +140,6 @@ test.each([
   expect(await exit).toBe(1);
   expect(output()).toContain('The emulator cannot start: ');
   expect(output()).toContain(message);
-});
-
-const runProgram = (...programArgs: readonly string[]) => {
-  const program = runNode(resolve('dist/emulator/main.js'), {
-    env: { EMULATOR_PORT: '0', EMULATOR_CONTROL_PORT: '0' },
-    programArgs,
-  });
-  closeLater(() => void program.end());
-  return program;
-};
-test.each(['-h', '--help'])('the program prints how to use it for %s', async (option) => {
-  const { exit, output, says } = runProgram(option);
-  // Whatever it is: it may have started.
-  await says(/\n$/);
-  expect(output()).toMatch(/^Emulates the provider.*\n\nUsage: npm run emulator\n/);
-  expect(output()).toMatch(/^ {2}EMULATOR_CONTROL_PORT {3}4001$/m);
-  expect(await exit).toBe(0);
-});
-
-test.each([
-  [['--port=SECRET'], '"--port"'],
-  [['--help', 'unavailable'], '"unavailable"'],
-  [['\u001b[2J'], String.raw`"\u001b[2J"`],
-])('the program does not start with the arguments %j', async (args, named) => {
-  const { exit, output, says } = runProgram(...args);
-  await says(/\n$/);
-  expect(output()).toBe(`Unknown argument ${named}. Allowed: --help.\n`);
-  expect(await exit).toBe(2);
 });
 
 test('the program listens on 127.0.0.1 alone, unless it is told otherwise', async () => {
