@@ -72,12 +72,13 @@ export const startClients = (
       const problem = (isAllowed ? undefined : 'another status') ?? judge.judge(answer);
       if (problem)
         findings.violate(
-          `${problem} (${replica.name}, ${method} ${path}: ${status})`,
-          `${JSON.stringify(responseHeaders)} ${body.toString().slice(0, 200)}`,
+          problem,
+          `(${replica.name}, ${method} ${path}: ${status}) ${body.toString().slice(0, 200)} ` +
+            JSON.stringify(responseHeaders),
         );
     } catch (error) {
       if (judge.mayBeLost({ isStruck, sentMs })) findings.count('lost with a replica');
-      else findings.violate(`no answer (${replica.name}, ${method} ${path})`, String(error));
+      else findings.violate('no answer', `(${replica.name}, ${method} ${path}) ${String(error)}`);
     }
   };
 

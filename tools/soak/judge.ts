@@ -62,6 +62,7 @@ export const createJudge = (provider: Provider, troubles: Troubles) => {
     if (seconds === undefined) return 'no ttl in Cache-Status';
     const ttlMs = Number(seconds) * 1_000;
     const slackMs = troubles.slackMs();
+    if (ttlMs > TTL_MS) return 'a list that is fresh for longer than CACHE_TTL';
     if (ttlMs < -MAX_STALE_MS - 1_000) return 'a list that is too old to be served';
     // The provider was asked between these; then it had this list.
     const fromMs = sentMs - TTL_MS + ttlMs - slackMs;
