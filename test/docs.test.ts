@@ -149,20 +149,15 @@ describe('the commands that need a running service', () => {
 });
 
 test('docs/limits.md has the limits for clients as they are', () => {
-  const inMib = (bytes: number): string => `${bytes / 1_024 / 1_024} MiB`;
   const inSeconds = (ms: number): string => `${ms / 1_000} s`;
   const inWords = (count: number): string => count.toLocaleString('en');
   const text = read('docs/limits.md').replaceAll(/ +/g, ' ');
   for (const told of [
     `| connections | ${inWords(LIMITS.connections)} |`,
-    `| connections over capacity | ${LIMITS.connectionsOverCapacity}, `,
-    `| connections of one address, or /64 of IPv6 | ${inWords(LIMITS.connectionsPerAddress)} |`,
     `| header section | ${MAX_HEADER_BYTES / 1_024} KiB, ${MAX_HEADERS} headers |`,
     `| request target | ${inWords(MAX_TARGET_LENGTH)} bytes |`,
     `| time for the header section | ${inSeconds(LIMITS.headersTimeoutMs)}, checked every second |`,
-    `(#memory)) | ${inMib(LIMITS.heldBytes)}, `,
     `| a response that the client does not read | ${inSeconds(LIMITS.slowReaderMs)} for what `,
-    `counts as idle after ${LIMITS.arrivalMs} ms without a request`,
   ])
     expect(text).toContain(told);
   expect(LIMITS.checkIntervalMs).toBe(1_000);

@@ -42,7 +42,6 @@ const PROGRAMS: Readonly<Record<string, string>> = {
   'tools/bench': 'emulator test/helpers',
   'tools/simulation': 'src test/helpers',
   'tools/soak': 'emulator test/helpers',
-  'tools/worst-case': 'src emulator test/helpers',
 };
 
 /** The TypeScript files in `folder`, by their paths in it. */

@@ -1,272 +1,269 @@
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { readHeadLength, skipEmptyLines } from './head.ts';
+import type { Duplex } from 'node:stream';
 import type { RespondToHead } from './hot-path.ts';
-import type { Limits } from './limits.ts';
-import { heldBy, type NodeRequest, type Holder } from './memory.ts';
-import { hasContent, RequestStream } from './node-http.ts';
-import type { RefusalCode } from './refusals.ts';
+import {
+  KEEP_ALIVE_MARGIN_MS,
+  LINGER_BYTES,
+  LINGER_MS,
+  ON_ITS_WAY_MS,
+  type Limits,
+} from './limits.ts';
+import type { RefusalCode, RefusalResponse } from './refusals.ts';
+import { writeRefusal } from './refusals.ts';
+import { createRequestStream } from './request-stream.ts';
 
-// One connection, from its first byte to its last. It handles one request at a time, as in nginx
-// and Go's net/http: the next is taken once all of the response to the one before has been written.
-// A request is taken when its head is whole, by the hot path or, on a stream of its own, by
-// node:http. A request with content is the last one of its connection: nothing reads content.
+// One connection, from its first byte to its last. It has one request at a time: the hot path
+// responds to an ordinary one, and any other head goes to node:http as it arrives. Then nothing is
+// read until the response has been written. What came with the head, content or further requests,
+// is discarded, and the connection ends with the response: clients that pipeline must be ready to
+// send again (RFC 9112 section 9.3.2), and nothing here reads content.
 
-export interface Connection extends Slot, Holder {
+export interface Connection {
   readonly socket: Socket;
   readonly shared: Shared;
-  /**
-   * What may still be received. `open`: more requests. `lastRequest`: only the rest of the request
-   * being handled, which is discarded. `ended`: nothing; the last response is being written, or the
-   * connection is closed. `activityOf` says what the connection is doing.
-   */
-  input: 'open' | 'lastRequest' | 'ended';
-  /** What has been received and not taken: the beginning of a head, or pipelined requests. */
-  received: Buffer;
-  /**
-   * How much of `received` has been searched for the end of its first head, without finding it. 0
-   * if `received` is empty, or may begin with a complete request.
-   */
-  searchedBytes: number;
-  /**
-   * The stream from which node:http reads the requests of this connection. It is kept for up to a
-   * second after a request: see activity.ts.
-   */
-  stream: RequestStream | undefined;
-  nodeRequest: NodeRequest | undefined;
-  hasHadRequest: boolean;
-  /** When it was opened, became idle, began to receive a head, or was closed: see activity.ts. */
-  activitySinceMs: number;
-  /** How much had been written when that was last seen to have changed, and when it was seen. */
-  lastProgress: { writtenBytes: number; atMs: number };
-}
-
-/** What was decided when the connection was accepted: see connection-slots.ts. */
-export interface Slot {
-  /** What the bound per address counts it for; undefined behind a proxy. */
-  readonly client: string | undefined;
-  /** Gets a 503, except for a probe. */
-  readonly isOverCapacity: boolean;
+  state: State;
+  /** For how long it has been in this state, in steps of `checkIntervalMs`. */
+  waitedMs: number;
+  /** The last bytes of a head that has begun and not ended. */
+  tail: Buffer;
+  /** Whether the connection ends with the response to the request that is being handled. */
+  isLast: boolean;
+  /** What has been discarded since its last response. */
+  lingeringBytes: number;
+  /** What node:http has in place of the socket, from its first request on. */
+  stream: Duplex | undefined;
 }
 
 /** What all connections of a server have in common. */
 export interface Shared {
-  /** Requests have to wait: see drain.ts. */
-  isPaused: boolean;
+  readonly limits: Limits;
   /** Responds to ordinary requests; without it node:http has all. */
   readonly respondToHead: RespondToHead | undefined;
-  readonly limits: Limits;
-  /** Calls `proceed` when it is the connection's turn. */
-  readonly pipelineQueue: { readonly add: (connection: Connection) => void };
-  readonly memory: { readonly count: (connection: Connection, bytes: number) => void };
   /** Gives `stream` to node:http as a connection. */
-  readonly connectNode: (stream: RequestStream, connection: Connection) => void;
-  /**
-   * Writes the response to a request that the application does not get, or to which it has not
-   * begun to respond: then `pending` is its response.
-   */
-  readonly writeRefusal: (
-    socket: Socket,
-    refusal: RefusalCode,
-    pending: ServerResponse | undefined,
-  ) => void;
+  readonly connectNode: (stream: Duplex, connection: Connection) => void;
+  readonly respondToRefused: (refusal: RefusalCode) => RefusalResponse;
+  readonly respondToFault: (error: unknown) => RefusalResponse;
+  /** `draining`: each response is the last of its connection. `closed`: idle connections end. */
+  phase: 'open' | 'draining' | 'closed';
 }
 
-export const openConnection = (socket: Socket, shared: Shared, place: Slot): Connection => {
-  const nowMs = performance.now();
+/**
+ * `idle`: between two requests. `receiving`: a head is awaited or has begun. `parsing`: node:http
+ * has all of it, and has made no request of it yet. `responding`: the client waits, or has not read
+ * all of its response. `closing`: it has its last response.
+ */
+type State = 'idle' | 'receiving' | 'parsing' | 'responding' | 'closing';
+
+export const openConnection = (socket: Socket, shared: Shared): Connection => {
   const connection: Connection = {
-    ...place,
     socket,
     shared,
-    input: 'open',
-    received: NOTHING,
-    searchedBytes: 0,
+    state: 'receiving',
+    waitedMs: 0,
+    tail: NOTHING,
+    isLast: false,
+    lingeringBytes: 0,
     stream: undefined,
-    nodeRequest: undefined,
-    heldBytes: 0,
-    hasHadRequest: false,
-    activitySinceMs: nowMs,
-    lastProgress: { writtenBytes: -1, atMs: nowMs },
   };
   socket
     .on('data', (chunk: Buffer) => {
-      if (connection.input !== 'open') return;
-      const { received } = connection;
-      connection.received = received.length === 0 ? chunk : join(received, chunk);
-      proceed(connection);
+      try {
+        takeBytes(connection, chunk);
+      } catch (error) {
+        fail(connection, error, false);
+      }
     })
-    .on('end', () => proceed(connection))
+    .on('end', () => takeEnd(connection))
     // 'close' follows.
     .on('error', () => undefined)
     .once('close', () => {
-      connection.input = 'ended';
-      releaseAll(connection);
+      enter(connection, 'closing');
+      connection.stream?.destroy();
     });
   return connection;
 };
 
-/** Takes the next request, if it is whole and may be taken now, and arranges what comes then. */
-export const proceed = (connection: Connection): void => {
-  if (connection.received.length > 0 && !mustWait(connection)) takeRequest(connection);
-  settle(connection);
+const enter = (connection: Connection, state: State): void => {
+  connection.state = state;
+  connection.waitedMs = 0;
 };
 
-/** Arranges what comes next, and counts the memory that the connection takes until then. */
-const settle = (connection: Connection): void => {
-  if (connection.input === 'open') waitForNext(connection);
-  countMemory(connection);
-};
-
-/** Whether no request may be taken now: one is being handled, or its response is being written. */
-const mustWait = ({ nodeRequest, shared, socket }: Connection): boolean =>
-  nodeRequest !== undefined || socket.writableLength > 0 || shared.isPaused || socket.destroyed;
-
-const takeRequest = (connection: Connection): void => {
-  const { socket, shared, isOverCapacity, searchedBytes } = connection;
-  const received = (connection.received = skipEmptyLines(connection.received));
-  if (received.length === 0) return;
-  const length = readHeadLength(received, searchedBytes);
-  if (length === undefined) {
-    // The client has closed its side: the rest of the head will not arrive.
-    if (socket.readableEnded) return refuse(connection, 'bad_request');
-    if (searchedBytes === 0) connection.activitySinceMs = performance.now();
-    connection.searchedBytes = received.length;
+const takeBytes = (connection: Connection, chunk: Buffer): void => {
+  const { state, tail, socket } = connection;
+  if (state === 'closing') {
+    connection.lingeringBytes += chunk.length;
+    if (connection.lingeringBytes > LINGER_BYTES) socket.pause();
     return;
   }
-  if (typeof length === 'string') return refuse(connection, length);
-  const head = length < received.length ? received.subarray(0, length) : received;
-  connection.received = length < received.length ? received.subarray(length) : NOTHING;
-  connection.searchedBytes = 0;
-  connection.hasHadRequest = true;
-  connection.activitySinceMs = performance.now();
-  const responded = isOverCapacity ? undefined : shared.respondToHead?.(head, socket);
-  if (!responded) return giveToNode(connection, head);
-  const { isLast, end } = responded;
-  // All of it has usually been written at once. If not, an empty write ends after all others.
-  if (socket.writableLength === 0) end(socket.writable);
-  else
-    socket.write('', (error) => {
-      end(!error);
-      // The client gets the time for its next request from here.
-      connection.activitySinceMs = performance.now();
-      settle(connection);
-    });
-  if (isLast) close(connection);
+  const bytes = tail.length === 0 ? skipEmptyLines(chunk) : chunk;
+  if (bytes.length === 0) return;
+  if (tail.length > 0 || !respondOnHotPath(connection, bytes)) giveToNode(connection, bytes);
 };
 
-/**
- * Reads on, unless whole requests may be waiting: then it arranges that the next one is taken.
- * While none may be taken, no more of a head is read: only taking a request checks its length.
- */
-const waitForNext = (connection: Connection): void => {
-  const { socket, shared, received, searchedBytes } = connection;
-  const isWaiting = mustWait(connection);
-  if (received.length > 0 && (isWaiting || searchedBytes === 0)) {
-    socket.pause();
-    // The end of a pause, and of the request being handled, comes here again.
-    if (!isWaiting) shared.pipelineQueue.add(connection);
-  } else if (socket.readableEnded && !connection.nodeRequest) close(connection);
-  else if (socket.isPaused()) socket.resume();
+/** The client has closed its side. */
+const takeEnd = (connection: Connection): void => {
+  const { state, tail } = connection;
+  if (tail.length > 0 || state === 'parsing') refuse(connection, 'bad_request');
+  else if (state === 'responding') connection.isLast = true;
+  else close(connection);
 };
 
-/**
- * Counts the memory that the connection takes now. This counts as progress: connections that were
- * counted longest ago have to free their memory first.
- */
-const countMemory = (connection: Connection): void =>
-  connection.shared.memory.count(connection, connection.input === 'ended' ? 0 : heldBy(connection));
-
-const giveToNode = (connection: Connection, head: Buffer): void => {
-  const stream = (connection.stream ??= connectToNode(connection));
-  connection.nodeRequest = { headBytes: head.length, response: undefined };
-  stream.push(head);
-};
-
-const connectToNode = (connection: Connection): RequestStream => {
+const respondOnHotPath = (connection: Connection, bytes: Buffer): boolean => {
   const { socket, shared } = connection;
-  const stream = new RequestStream(socket, () => {
-    // node:http or the application has given up.
-    if (connection.stream === stream) socket.destroy();
+  const responded = shared.phase === 'open' && shared.respondToHead?.(bytes, socket);
+  if (!responded) return false;
+  connection.isLast = responded.isLast;
+  const { end } = responded;
+  // All of it has usually been written at once. If not, an empty write ends after all others.
+  if (socket.writableLength === 0) endHotResponse(connection, end, socket.writable);
+  else {
+    enter(connection, 'responding');
+    socket.pause();
+    socket.write('', (error) => endHotResponse(connection, end, !error));
+  }
+  return true;
+};
+
+const endHotResponse = (
+  connection: Connection,
+  end: (isWritten: boolean) => void,
+  isWritten: boolean,
+): void => {
+  try {
+    end(isWritten);
+    proceed(connection);
+  } catch (error) {
+    fail(connection, error, true);
+  }
+};
+
+/** Passes the head on, and no byte behind it. */
+const giveToNode = (connection: Connection, bytes: Buffer): void => {
+  const { socket, tail } = connection;
+  const end = endOfHead(tail, bytes);
+  if (connection.state === 'idle') enter(connection, 'receiving');
+  if (end === undefined) connection.tail = Buffer.concat([tail, bytes.subarray(-3)]).subarray(-3);
+  else {
+    connection.tail = NOTHING;
+    connection.isLast = skipEmptyLines(bytes.subarray(end)).length > 0;
+    connection.state = 'parsing';
+    socket.pause();
+  }
+  connection.stream ??= connectToNode(connection);
+  connection.stream.push(bytes.subarray(0, end));
+};
+
+const connectToNode = (connection: Connection): Duplex => {
+  const { socket, shared } = connection;
+  const stream = createRequestStream(socket, {
+    onEnd: () => close(connection),
+    onDestroyed: () => {
+      if (connection.state !== 'closing') socket.destroy();
+    },
   });
   shared.connectNode(stream, connection);
   return stream;
 };
 
 /** To be called with each response that node:http begins, before the application gets it. */
-export const onNodeRequest = (connection: Connection, response: ServerResponse): void => {
-  const { nodeRequest } = connection;
-  if (!nodeRequest) return;
-  nodeRequest.response = response;
-  if (hasContent(response.req)) {
-    response.setHeader('Connection', 'close');
-    connection.input = 'lastRequest';
-    connection.received = NOTHING;
-  }
-  countMemory(connection);
-  // The last response of a connection ends its stream before.
-  response.once('close', () => {
-    if (connection.nodeRequest !== nodeRequest) return;
-    if (connection.input === 'lastRequest' || connection.stream?.writableEnded)
-      return close(connection);
-    connection.nodeRequest = undefined;
-    connection.activitySinceMs = performance.now();
-    settle(connection);
-  });
+export const onNodeResponse = (connection: Connection, response: ServerResponse): void => {
+  if (connection.state === 'parsing') enter(connection, 'responding');
+  connection.isLast ||= hasContent(response.req) || connection.shared.phase !== 'open';
+  if (connection.isLast) response.setHeader('Connection', 'close');
+  response.once('close', () => proceed(connection));
 };
 
-/** Ends what node:http keeps for the connection. */
-export const releaseStream = (connection: Connection): void => {
-  const { stream } = connection;
-  if (!stream) return;
-  connection.stream = connection.nodeRequest = undefined;
-  stream.destroy();
-  countMemory(connection);
+/** A response has been written: the next request may come. */
+const proceed = (connection: Connection): void => {
+  const { state, isLast, stream, shared, socket } = connection;
+  if (state === 'closing') return;
+  if (isLast || stream?.writableEnded || shared.phase === 'closed') return close(connection);
+  enter(connection, 'idle');
+  if (socket.isPaused()) socket.resume();
 };
 
-/** Gives up what the connection holds, for the bound on memory. */
-export const freeMemory = (connection: Connection): void => {
-  if (connection.nodeRequest || connection.received.length > 0) refuse(connection, 'overloaded');
-  else releaseStream(connection);
+/** Ends our side. The client gets the time to close its own. */
+const close = (connection: Connection): void => {
+  const { state, socket } = connection;
+  if (state === 'closing') return;
+  enter(connection, 'closing');
+  socket.end(() => (connection.waitedMs = 0));
+  socket.resume();
 };
 
-/** Tells the client that no request could be taken or finished, and closes the connection. */
-export const refuse = (connection: Connection, refusal: RefusalCode): void => {
-  const { input, socket, shared, nodeRequest } = connection;
-  if (input === 'ended' || !socket.writable) return;
-  // Part of a response has been sent: only the end of the connection can tell the client.
-  if (nodeRequest?.response?.headersSent || socket.writableLength > 0) socket.destroy();
-  else {
-    shared.writeRefusal(socket, refusal, nodeRequest?.response);
-    close(connection);
-  }
+/** Tells the client that its request cannot be taken, and closes the connection. */
+export const refuse = (connection: Connection, code: RefusalCode): void => {
+  if (connection.state !== 'closing')
+    closeWith(connection, connection.shared.respondToRefused(code));
 };
 
 /**
- * Ends our side, and lets `endOverdue` close the connection if the client does not. Closing at once
- * with unread bytes would reset it, and the client would lose the last response (RFC 9112 section
- * 9.6).
+ * Ends the request in which this error was thrown. `hasBegun`: only the end of the connection can
+ * tell the client.
  */
-const close = (connection: Connection): void => {
-  if (connection.input === 'ended') return;
-  connection.input = 'ended';
-  releaseAll(connection);
-  connection.activitySinceMs = performance.now();
-  connection.socket.end();
-  connection.socket.resume();
+export const fail = (connection: Connection, error: unknown, hasBegun: boolean): void => {
+  const { socket, shared } = connection;
+  let response: RefusalResponse | undefined;
+  try {
+    response = shared.respondToFault(error);
+  } catch {
+    // The log fails as well: there is nobody left to tell.
+  }
+  if (hasBegun || !response) socket.destroy();
+  else closeWith(connection, response);
 };
 
-const releaseAll = (connection: Connection): void => {
-  connection.received = NOTHING;
-  releaseStream(connection);
-  countMemory(connection);
+const closeWith = (connection: Connection, response: RefusalResponse): void => {
+  const { state, socket, stream } = connection;
+  if (state === 'closing' || !socket.writable) return;
+  writeRefusal(socket, response);
+  close(connection);
+  stream?.destroy();
 };
 
-/** In a buffer of its own: a small one would be part of a larger one, which it would keep. */
-const join = (first: Buffer, second: Buffer): Buffer => {
-  const joined = Buffer.allocUnsafeSlow(first.length + second.length);
-  first.copy(joined);
-  second.copy(joined, first.length);
-  return joined;
+/** To be called every `checkIntervalMs`: ends what takes too long. */
+export const endOverdue = (connection: Connection): void => {
+  const { socket, state, shared } = connection;
+  const { checkIntervalMs, slowReaderMs, headersTimeoutMs, keepAliveTimeoutMs } = shared.limits;
+  connection.waitedMs += checkIntervalMs;
+  const { waitedMs } = connection;
+  if (socket.writableLength > 0) {
+    if (waitedMs > slowReaderMs) socket.destroy();
+  } else if (state === 'responding') connection.waitedMs = 0;
+  else if (state === 'receiving' || state === 'parsing') {
+    if (waitedMs > headersTimeoutMs) refuse(connection, 'request_timeout');
+  } else {
+    const limitMs = state === 'closing' ? LINGER_MS : keepAliveTimeoutMs + KEEP_ALIVE_MARGIN_MS;
+    if (waitedMs > limitMs) socket.destroy();
+  }
 };
 
+/** Closes it, if no request of it is being handled or may be on its way. */
+export const closeIdle = ({ socket, state, waitedMs }: Connection): void => {
+  if (state === 'idle' || (state === 'receiving' && waitedMs > ON_ITS_WAY_MS)) socket.destroy();
+};
+
+/** Whether content follows the head. */
+const hasContent = ({ headers }: IncomingMessage): boolean =>
+  headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+
+/** RFC 9112 section 2.2: empty lines before a request are ignored. */
+const skipEmptyLines = (bytes: Buffer): Buffer => {
+  let start = 0;
+  while (isLineEnd(bytes[start])) start += 1;
+  return start > 0 ? bytes.subarray(start) : bytes;
+};
+
+/** Where the head ends in `bytes`, before which came `tail`; undefined: it does not. */
+const endOfHead = (tail: Buffer, bytes: Buffer): number | undefined => {
+  const atSeam = Buffer.concat([tail, bytes.subarray(0, 3)]).indexOf(END_OF_HEAD);
+  if (tail.length > 0 && atSeam >= 0) return atSeam + END_OF_HEAD.length - tail.length;
+  const start = bytes.indexOf(END_OF_HEAD);
+  return start < 0 ? undefined : start + END_OF_HEAD.length;
+};
+
+const isLineEnd = (byte = 0): boolean => byte === 0x0d || byte === 0x0a;
+
+const END_OF_HEAD = Buffer.from('\r\n\r\n');
 const NOTHING = Buffer.alloc(0);

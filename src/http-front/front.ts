@@ -1,49 +1,56 @@
 import { once } from 'node:events';
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import { createServer, type ListenOptions, type Server } from 'node:net';
+import { createServer as createHttpServer, type RequestListener, type Server } from 'node:http';
+import { createServer, type ListenOptions, type Server as NetServer } from 'node:net';
 import type { Duplex } from 'node:stream';
 import {
-  onNodeRequest,
+  closeIdle,
+  endOverdue,
+  fail,
+  onNodeResponse,
   openConnection,
-  proceed,
   refuse,
-  freeMemory,
   type Connection,
   type Shared,
 } from './connection.ts';
-import { drain, type DrainClock, type DrainOptions } from './drain.ts';
 import { createRespondToHead, type HotPath } from './hot-path.ts';
-import { HIGH_WATER_MARK_BYTES, PIPELINE_SLICE_MS } from './limits.ts';
-import { createMemory } from './memory.ts';
-import { createNodeServer } from './node-http.ts';
-import { endOverdue } from './activity.ts';
-import { createConnectionSlots, type SlotsOptions } from './connection-slots.ts';
-import { writeRefusal, type RefusalCode, type RefusalResponse } from './refusals.ts';
-import { createPipelineQueue } from './pipeline-queue.ts';
+import { HIGH_WATER_MARK_BYTES, MAX_HEADER_BYTES, MAX_HEADERS, type Limits } from './limits.ts';
+import type { RefusalCode, RefusalResponse } from './refusals.ts';
 
 // An HTTP server that limits how long a client can stay, and how much it can take.
 
-export interface HttpFrontOptions extends SlotsOptions {
+export interface HttpFrontOptions {
   /** Responds to the ordinary requests for one path; without it, the application does. */
   readonly hotPath?: HotPath | undefined;
   /**
    * Loads the application that gets all other requests whose head could be read. Called before the
    * port is bound.
    */
-  readonly loadApp: (isOverCapacity: IsOverCapacity) => Promise<RequestListener>;
-  /**
-   * Gives the response to a request that never gets to the application, or that is given up before
-   * the application has begun to respond: then `pending` is its response.
-   */
-  readonly respondToRefused: (
-    refusal: RefusalCode,
-    pending: ServerResponse | undefined,
-  ) => RefusalResponse;
+  readonly loadApp: () => Promise<RequestListener>;
+  /** Gives the response to a request that never gets to the application. */
+  readonly respondToRefused: (refusal: RefusalCode) => RefusalResponse;
+  /** Logs an error that was thrown in answering a request, and gives the response to that. */
+  readonly respondToFault: (error: unknown) => RefusalResponse;
+  /** Called for each connection that was refused, because there are too many. */
+  readonly onDropped?: () => void;
   readonly clock: DrainClock;
+  readonly limits: Limits;
 }
 
-/** Whether a request came on a connection over capacity: only for a 503, or a probe. */
-export type IsOverCapacity = (req: IncomingMessage) => boolean;
+/** The clock of a drain. Tests use one that they set by hand. */
+interface DrainClock {
+  /** Runs `task` once after `delayMs`, and returns a function that cancels it. */
+  after(delayMs: number, task: () => void): () => void;
+}
+
+interface DrainOptions {
+  /**
+   * How long new requests are still accepted, so that load balancers can see first that the service
+   * is about to end.
+   */
+  readonly noticeMs: number;
+  /** After this time, counted from the start, all open connections are closed. */
+  readonly graceMs: number;
+}
 
 export type HttpFront = ReturnType<typeof createHttpFront>;
 
@@ -51,62 +58,56 @@ export const createHttpFront = ({
   hotPath,
   loadApp,
   respondToRefused,
-  clientOf,
-  onClosed,
+  respondToFault,
+  onDropped = () => undefined,
   clock,
   limits,
 }: HttpFrontOptions) => {
-  const slots = createConnectionSlots({ limits, clientOf, onClosed });
-  const nodeServer = createNodeServer(limits.keepAliveTimeoutMs);
+  const connections = new Set<Connection>();
   const byStream = new WeakMap<Duplex, Connection>();
+  let app: RequestListener = () => undefined;
+  const nodeServer = createNodeServer(
+    limits.keepAliveTimeoutMs,
+    (req, res) => app(req, res),
+    (stream) => byStream.get(stream),
+  );
   const shared: Shared = {
-    isPaused: false,
-    respondToHead: hotPath && createRespondToHead(hotPath, limits.keepAliveTimeoutMs),
     limits,
-    pipelineQueue: createPipelineQueue(PIPELINE_SLICE_MS, proceed),
-    memory: createMemory<Connection>(limits.heldBytes, freeMemory),
+    respondToHead: hotPath && createRespondToHead(hotPath, limits.keepAliveTimeoutMs),
     connectNode: (stream, connection) => {
       byStream.set(stream, connection);
       nodeServer.emit('connection', stream);
     },
-    writeRefusal: (socket, refusal, pending) =>
-      writeRefusal(socket, respondToRefused(refusal, pending)),
+    respondToRefused,
+    respondToFault,
+    phase: 'open',
   };
-  const withConnectionOf = (stream: Duplex, act: (connection: Connection) => void): void => {
-    const connection = byStream.get(stream);
-    if (connection) act(connection);
-  };
-  let app: RequestListener = () => undefined;
-  nodeServer.on('request', (req, res) => {
-    withConnectionOf(req.socket, (connection) => onNodeRequest(connection, res));
-    app(req, res);
-  });
-  nodeServer.on('clientError', (_error, stream) =>
-    withConnectionOf(stream, (connection) => refuse(connection, 'bad_request')),
-  );
-  nodeServer.on('connect', ({ socket }) =>
-    withConnectionOf(socket, (connection) => refuse(connection, 'method_not_allowed')),
-  );
-
-  const pause = (isPaused: boolean): void => {
-    shared.isPaused = isPaused;
-    if (!isPaused) for (const connection of slots) proceed(connection);
-  };
-
   const server = createServer(
     { allowHalfOpen: true, noDelay: true, highWaterMark: HIGH_WATER_MARK_BYTES },
     (socket) => {
-      const { remoteAddress } = socket;
-      // Without an address, the client has already gone.
-      const slot = remoteAddress === undefined ? undefined : slots.admit(remoteAddress);
-      if (slot) slots.add(openConnection(socket, shared, slot));
-      else socket.destroy();
+      const connection = openConnection(socket, shared);
+      connections.add(connection);
+      socket.once('close', () => connections.delete(connection));
     },
   );
-  // Sockets keep real time, as Node's own time-outs do.
-  const endAllOverdue = (): void => {
-    const nowMs = performance.now();
-    for (const connection of slots) endOverdue(connection, nowMs);
+  server.maxConnections = limits.connections;
+  server.on('drop', onDropped);
+
+  const check = (): void => {
+    for (const connection of connections) {
+      endOverdue(connection);
+      if (shared.phase === 'closed') closeIdle(connection);
+    }
+  };
+  /** Resolves when the last connection is closed. */
+  const close = (): Promise<void> => {
+    shared.phase = 'closed';
+    const closed = new Promise<void>((resolve) => void server.close(() => resolve()));
+    for (const connection of connections) closeIdle(connection);
+    return closed;
+  };
+  const destroyAll = (): void => {
+    for (const { socket } of connections) socket.destroy();
   };
 
   return {
@@ -117,27 +118,88 @@ export const createHttpFront = ({
     listen: async (address: { readonly port: number; readonly host: string }): Promise<string> => {
       // Before clients can take all file descriptors: Node 20 never loads a file again that it
       // could not open once.
-      app = await loadApp(({ socket }) => byStream.get(socket)?.isOverCapacity ?? false);
+      app = await loadApp();
       // A load balancer that was idle opens a connection for each of its clients at once. Those for
       // which the system has no room are delayed by a second or more.
       const url = await bind(server, { ...address, backlog: limits.connections });
-      const timer = setInterval(endAllOverdue, limits.checkIntervalMs).unref();
+      const timer = setInterval(check, limits.checkIntervalMs).unref();
       server.once('close', () => clearInterval(timer));
       return url;
     },
-    /** See {@link DrainOptions}. Resolves when the last connection is closed. */
-    drain: (times: DrainOptions): Promise<void> => drain(server, slots, clock, pause, times),
+    /**
+     * Closes it without losing a request. It continues to serve for `noticeMs`, and ends each
+     * connection with its response, so that clients go elsewhere; then it closes idle connections
+     * and waits for the others. Resolves when the last connection is closed.
+     */
+    drain: async ({ noticeMs, graceMs }: DrainOptions): Promise<void> => {
+      shared.phase = 'draining';
+      let isOver = false;
+      const cancelCutOff = clock.after(graceMs, () => {
+        isOver = true;
+        destroyAll();
+      });
+      await new Promise<void>((resolve) => void clock.after(noticeMs, resolve));
+      const closed = close();
+      if (isOver) destroyAll();
+      await closed;
+      cancelCutOff();
+    },
     /** Closes it now, with every connection. Resolves when that has happened. */
     close: async (): Promise<void> => {
-      const closed = new Promise<void>((resolve) => void server.close(() => resolve()));
-      for (const { socket } of slots) socket.destroy();
+      const closed = close();
+      destroyAll();
       await closed;
     },
   };
 };
 
+/**
+ * The node:http server. It never listens: it gets streams through its documented `connection`
+ * event. It keeps no time-outs then; `keepAliveTimeoutMs` is only what its responses advertise.
+ */
+const createNodeServer = (
+  keepAliveTimeoutMs: number,
+  app: RequestListener,
+  connectionOf: (stream: Duplex) => Connection | undefined,
+): Server => {
+  const server = createHttpServer({
+    maxHeaderSize: MAX_HEADER_BYTES,
+    keepAliveTimeout: keepAliveTimeoutMs,
+    // Node's response would be a bare 400; refusals.ts looks at Host.
+    requireHostHeader: false,
+  });
+  // One more, so that refusals.ts sees that there were too many.
+  server.maxHeadersCount = MAX_HEADERS + 1;
+  const respond: RequestListener = (req, res) => {
+    const connection = connectionOf(req.socket);
+    if (!connection) return;
+    onNodeResponse(connection, res);
+    try {
+      app(req, res);
+    } catch (error) {
+      fail(connection, error, res.headersSent);
+    }
+  };
+  const refuseOn = (stream: Duplex, code: RefusalCode): void => {
+    const connection = connectionOf(stream);
+    if (connection) refuse(connection, code);
+  };
+  return (
+    server
+      .on('request', respond)
+      // Node's own responses to these would be a 100 that invites a body, and a bare 417.
+      .on('checkContinue', respond)
+      .on('checkExpectation', respond)
+      .on('connect', ({ socket }) => refuseOn(socket, 'method_not_allowed'))
+      .on('clientError', (error: NodeJS.ErrnoException, stream) => {
+        const isTooLarge = error.code === 'HPE_HEADER_OVERFLOW';
+        refuseOn(stream, isTooLarge ? 'headers_too_large' : 'bad_request');
+      })
+  );
+};
+
 /** Gives the address. */
-const bind = async (server: Server, options: ListenOptions): Promise<string> => {
+const bind = async (server: NetServer, options: ListenOptions): Promise<string> => {
   try {
     await once(server.listen(options), 'listening');
   } catch (error) {

@@ -25,8 +25,11 @@ interface HotResponse extends PreparedResponse {
 /** What a connection needs to know of a request that got its response. */
 interface Responded extends Pick<HotResponse, 'end'>, Pick<OrdinaryRequest, 'isLast'> {}
 
-/** Responds on `socket` to the request with this head; undefined: node:http must. */
-export type RespondToHead = (head: Buffer, socket: Socket) => Responded | undefined;
+/**
+ * Responds on `socket` if `bytes` are the whole head of an ordinary request; undefined: node:http
+ * must.
+ */
+export type RespondToHead = (bytes: Buffer, socket: Socket) => Responded | undefined;
 
 export const createRespondToHead = (
   { path, headers, respond }: HotPath,
@@ -34,8 +37,8 @@ export const createRespondToHead = (
 ): RespondToHead => {
   const read = createOrdinaryRequestReader(path, headers);
   const write = createWriteResponse(keepAliveTimeoutMs);
-  return (head, socket) => {
-    const request = read(head, socket);
+  return (bytes, socket) => {
+    const request = read(bytes, socket);
     const response = request && respond(request);
     if (!response) return undefined;
     const { isLast } = request;

@@ -1,7 +1,7 @@
 // What the rest of the service sees: README.md explains it.
 
-export { createHttpFront, type HttpFront, type IsOverCapacity } from './front.ts';
+export { createHttpFront, type HttpFront } from './front.ts';
 export type { FlatHeaders } from './headers.ts';
 export type { HotPath } from './hot-path.ts';
-export { LIMITS, type Limits } from './limits.ts';
+export { LIMITS } from './limits.ts';
 export { refusalOf, type RefusalCode, type RefusalResponse } from './refusals.ts';

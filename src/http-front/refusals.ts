@@ -6,17 +6,9 @@ import { MAX_HEADERS, MAX_HOST_LENGTH, MAX_TARGET_LENGTH } from './limits.ts';
 // Requests that are refused, whatever they ask for: the front does not pass some on to the
 // application, and Node's parser accepts others although they must or should be refused.
 
-/**
- * Why no application gets a request, or gets to respond to it. `method_not_allowed` is CONNECT, and
- * `overloaded` a request that had to give up its memory.
- */
+/** Why no application gets a request. `method_not_allowed` is CONNECT. */
 export type RefusalCode =
-  | 'bad_request'
-  | 'uri_too_long'
-  | 'headers_too_large'
-  | 'request_timeout'
-  | 'method_not_allowed'
-  | 'overloaded';
+  'bad_request' | 'headers_too_large' | 'request_timeout' | 'method_not_allowed';
 
 /** Why the application must refuse this request; undefined: it need not. */
 export const refusalOf = (

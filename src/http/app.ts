@@ -1,16 +1,16 @@
 import express, { type Express, type RequestHandler } from 'express';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { BankList } from '../banks/bank-list.ts';
-import { refusalOf, type IsOverCapacity } from '../http-front/index.ts';
+import { refusalOf } from '../http-front/index.ts';
 import type { RequestRefusal } from '../telemetry/events.ts';
 import { createBanksRoute, type BanksRouteOptions } from './banks/route.ts';
 import type { CommonHeaders } from './common-headers.ts';
 import type { Cors } from './cors.ts';
 import { READING_METHODS, setHeaders } from './headers.ts';
-import { createHealthz, createReadyz, PROBES, type HealthOptions } from './health.ts';
+import { createHealthz, createReadyz, type HealthOptions } from './health.ts';
 import { createOpenApiRoute, type OpenApiOptions } from './openapi.ts';
 import { sendProblem } from './problems.ts';
-import { pathOf, type RequestLog } from './request-log.ts';
+import type { RequestLog } from './request-log.ts';
 
 // The applications of both ports: what they do with every request, whatever it asks for, and which
 // resources exist. They do not listen, and read no body. A header for every response belongs in
@@ -24,7 +24,6 @@ export interface AppOptions {
   readonly requestLog: RequestLog;
   readonly cors: Cors;
   readonly commonHeaders: CommonHeaders;
-  readonly isOverCapacity: IsOverCapacity;
 }
 
 /**
@@ -107,23 +106,15 @@ export const createPublicApp = (options: PublicAppOptions): RequestListener =>
  * malformed targets and prints a warning (DEP0170).
  */
 const createRequestAdmission =
-  ({ cors, commonHeaders, isOverCapacity, isDraining }: AppOptions, refuse: Refuse): Middleware =>
+  ({ cors, commonHeaders }: AppOptions, refuse: Refuse): Middleware =>
   (req, res, next) => {
     setHeaders(res, commonHeaders(req.headers.origin));
     if (cors.varies) res.setHeader('Vary', 'Origin');
 
     const refusal = refusalOf(req);
-    const isBeyondCapacity = isOverCapacity(req);
-    // Announces the end of the connection with its last response: a client that reused it would
-    // lose its request.
-    if (refusal || isBeyondCapacity || isDraining()) res.setHeader('Connection', 'close');
-
-    if (refusal) refuse(req, res, refusal);
-    // Probes are always answered: otherwise an orchestrator would restart a full service, or send
-    // all clients to fewer replicas.
-    else if (isBeyondCapacity && !PROBES.has(pathOf(req))) {
-      res.setHeader('Retry-After', 1);
-      refuse(req, res, 'too_many_connections');
+    if (refusal) {
+      res.setHeader('Connection', 'close');
+      refuse(req, res, refusal);
     }
     // Only OPTIONS may have this target. It asks about the server, so no route has it.
     else if (req.url === '*') sendOptions(res);

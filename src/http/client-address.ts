@@ -61,13 +61,3 @@ const addressIn = (entry: string): string | undefined => {
 
 /** `[2001:db8::7]`, `[2001:db8::7]:443` and `198.51.100.7:443`. */
 const WITH_PORT = /^(?:\[([^\]]+)\](?::\d{1,5})?|([\d.]+):\d{1,5})$/;
-
-/** Gives what connections from an address are counted for; undefined: a trusted proxy's. */
-export const createClientOf = (
-  trustProxy: Config['trustProxy'] = 0,
-): ((address: string) => string | undefined) => {
-  const isTrusted = createIsTrusted(trustProxy);
-  return (address) => (isTrusted(address, 0) ? undefined : clientOf(address));
-};
-
-export const clientOf = (address: string): string => address;

@@ -4,16 +4,16 @@ import type { Clock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
 import { createAnswerBanks } from './banks/answer.ts';
 import { createHotPath } from './banks/hot-path.ts';
-import { createClientAddress, createClientOf } from './client-address.ts';
+import { createClientAddress } from './client-address.ts';
 import { createCommonHeaders } from './common-headers.ts';
 import { createCors } from './cors.ts';
-import { createRespondToRefused } from './refused.ts';
+import { createRespondToFault, createRespondToRefused } from './refused.ts';
 import { createRequestLog } from './request-log.ts';
 import { createHttpFront, LIMITS, type HttpFront } from '../http-front/index.ts';
 import type { Redaction } from '../secrets/redaction.ts';
 import type { SecretFileState } from '../secrets/secrets.ts';
 import type {
-  ConnectionClosedEvent,
+  ConnectionDroppedEvent,
   RequestEvent,
   RequestRefusedEvent,
   StoreState,
@@ -35,11 +35,11 @@ interface PublicServerOptions {
   /** Where `logger` writes what it has redacted. */
   readonly logDestination: DestinationStream;
   readonly redact: Redaction['redact'];
-  readonly emit: (event: RequestEvent | RequestRefusedEvent | ConnectionClosedEvent) => void;
+  readonly emit: (event: RequestEvent | RequestRefusedEvent | ConnectionDroppedEvent) => void;
 }
 
 export const createPublicServer = (config: Config, options: PublicServerOptions): HttpFront => {
-  const { list, clock, isDraining, logger, logDestination, redact, emit } = options;
+  const { list, clock, logger, logDestination, redact, emit } = options;
   const cors = createCors(config.corsOrigins);
   const commonHeaders = createCommonHeaders(cors);
   const clientAddress = createClientAddress(config.trustProxy);
@@ -59,21 +59,19 @@ export const createPublicServer = (config: Config, options: PublicServerOptions)
   const banks = { list, answerBanks, requestLog };
   const respondToRefused = createRespondToRefused(commonHeaders(undefined), logger);
   return createHttpFront({
-    respondToRefused: (code, pending) => {
-      // The request log emits the event of a request that the application had.
-      if (pending) requestLog.note(pending.req, { refusal: code });
-      else emit({ type: 'request-refused', code });
-      return respondToRefused(code, pending);
+    respondToRefused: (code) => {
+      emit({ type: 'request-refused', code });
+      return respondToRefused(code);
     },
+    respondToFault: createRespondToFault(commonHeaders(undefined), logger),
+    onDropped: () => emit({ type: 'connection-dropped' }),
     clock,
-    clientOf: createClientOf(config.trustProxy),
-    onClosed: (reason) => emit({ type: 'connection-closed', reason }),
-    hotPath: config.hotPath ? createHotPath({ ...banks, commonHeaders, isDraining }) : undefined,
+    hotPath: config.hotPath ? createHotPath({ ...banks, commonHeaders }) : undefined,
     limits: { ...LIMITS, keepAliveTimeoutMs: config.keepAliveTimeoutMs },
-    loadApp: async (isOverCapacity) => {
+    loadApp: async () => {
       const { createPublicApp } = await import('./app.ts');
       const { fields } = config.banks;
-      return createPublicApp({ ...options, ...banks, cors, commonHeaders, isOverCapacity, fields });
+      return createPublicApp({ ...options, ...banks, cors, commonHeaders, fields });
     },
   });
 };

@@ -10,7 +10,6 @@ import { isServerError, type RequestEvent } from '../telemetry/events.ts';
 import type { ClientAddress } from './client-address.ts';
 import { PROBES } from './health.ts';
 import type { RequestHead } from './headers.ts';
-import { refusedInsteadOf } from './refused.ts';
 
 // One event and one log line for each finished request, with the same fields on both paths. Of the
 // request's headers only its identifiers and addresses are logged, and never the query: the others
@@ -160,7 +159,6 @@ const outcomeOf = (
   status: res.headersSent ? res.statusCode : undefined,
   contentBytes: Number(res.getHeader('Content-Length') ?? 0),
   isWritten: res.writableFinished,
-  ...refusedInsteadOf(res),
 });
 
 const eventOf = (record: RequestRecord, outcome: Outcome): RequestEvent => ({

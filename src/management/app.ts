@@ -8,7 +8,7 @@ import { STOPPING, type LoadErrorKind } from '../banks/load-error.ts';
 import { countRejected } from '../banks/reading/entry.ts';
 import { toIso } from '../clock.ts';
 import type { Config } from '../config/config.ts';
-import { createApp, type AppOptions } from '../http/app.ts';
+import { createApp } from '../http/app.ts';
 import { createClientAddress } from '../http/client-address.ts';
 import type { CommonHeaders } from '../http/common-headers.ts';
 import type { Cors } from '../http/cors.ts';
@@ -52,7 +52,6 @@ export interface ManagementServerOptions extends DetailedHealthOptions {
 interface ManagementAppOptions extends ManagementServerOptions {
   readonly cors: Cors;
   readonly commonHeaders: CommonHeaders;
-  readonly isOverCapacity: AppOptions['isOverCapacity'];
 }
 
 export const createManagementApp = (

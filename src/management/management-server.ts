@@ -1,9 +1,8 @@
 import type { Config } from '../config/config.ts';
 import { createCors } from '../http/cors.ts';
 import { createCommonHeaders } from '../http/common-headers.ts';
-import { clientOf } from '../http/client-address.ts';
-import { createRespondToRefused } from '../http/refused.ts';
-import { createHttpFront, LIMITS, type HttpFront, type Limits } from '../http-front/index.ts';
+import { createRespondToFault, createRespondToRefused } from '../http/refused.ts';
+import { createHttpFront, LIMITS, type HttpFront } from '../http-front/index.ts';
 import type { ManagementServerOptions } from './app.ts';
 
 // The management port: bounded as the public one is, for fewer clients. It is for operators; no
@@ -16,24 +15,20 @@ export const createManagementServer = (
   const cors = createCors([]);
   const commonHeaders = createCommonHeaders(cors);
   return createHttpFront({
-    limits: { ...MANAGEMENT_LIMITS, keepAliveTimeoutMs: config.keepAliveTimeoutMs },
+    limits: {
+      ...LIMITS,
+      connections: MAX_CONNECTIONS,
+      keepAliveTimeoutMs: config.keepAliveTimeoutMs,
+    },
     respondToRefused: createRespondToRefused(commonHeaders(undefined), options.logger),
+    respondToFault: createRespondToFault(commonHeaders(undefined), options.logger),
     clock: options.clock,
-    clientOf,
-    // Users have other connections.
-    onClosed: () => undefined,
-    loadApp: async (isOverCapacity) => {
+    loadApp: async () => {
       const { createManagementApp } = await import('./app.ts');
-      return createManagementApp(config, { ...options, cors, commonHeaders, isOverCapacity });
+      return createManagementApp(config, { ...options, cors, commonHeaders });
     },
   });
 };
 
 /** For Prometheus, probes and some open status pages. */
-const MANAGEMENT_LIMITS: Limits = {
-  ...LIMITS,
-  connections: 100,
-  connectionsPerAddress: 25,
-  connectionsOverCapacity: 20,
-  heldBytes: 4 * 1024 * 1024,
-};
+const MAX_CONNECTIONS = 100;

@@ -16,7 +16,7 @@ export type ServiceEvent =
   | SecretFileEvent
   | RequestEvent
   | RequestRefusedEvent
-  | ConnectionClosedEvent
+  | ConnectionDroppedEvent
   | ManagementRefusedEvent;
 
 /** A request to the management port was refused. */
@@ -47,17 +47,12 @@ export const REQUEST_REFUSALS = [
   'request_timeout',
   'method_not_allowed',
   'expectation_failed',
-  'too_many_connections',
-  'overloaded',
 ] as const;
 
-/** A connection to the public port was closed without a response, to make room for others. */
-export interface ConnectionClosedEvent {
-  readonly type: 'connection-closed';
-  readonly reason: (typeof CONNECTION_CLOSED_REASONS)[number];
+/** A connection to the public port was closed unread: there are as many as there may be. */
+export interface ConnectionDroppedEvent {
+  readonly type: 'connection-dropped';
 }
-
-export const CONNECTION_CLOSED_REASONS = ['address_limit', 'idle', 'over_capacity'] as const;
 
 /**
  * The response to a request on the public port has been handed to the system, or its connection

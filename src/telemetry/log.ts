@@ -122,8 +122,8 @@ export const createEventLog = (logger: Logger, fieldsAreChosen: boolean): EventL
       case 'request-finished':
       case 'request-refused':
       case 'management-refused':
-      case 'connection-closed':
-        // The load that made the call is logged, and each request has a line of its own. Closed
+      case 'connection-dropped':
+        // The load that made the call is logged, and each request has a line of its own. Dropped
         // connections are only counted: they may be thousands a second.
         break;
     }

@@ -8,7 +8,6 @@ import type { Config } from '../config/config.ts';
 import type { SecretFileState } from '../secrets/secrets.ts';
 import type { StoreName } from '../sharing/store-report.ts';
 import {
-  CONNECTION_CLOSED_REASONS,
   MANAGEMENT_REFUSALS,
   REQUEST_REFUSALS,
   type ServiceEvent,
@@ -58,7 +57,7 @@ export const createMetrics = (config: Config, options: MetricsOptions) => {
       else if (event.type === 'store-failed')
         counters.stores.inc({ store: STORE_LABELS[event.store] });
       else if (event.type === 'request-refused') counters.refusals.inc({ code: event.code });
-      else if (event.type === 'connection-closed') counters.closed.inc({ reason: event.reason });
+      else if (event.type === 'connection-dropped') counters.dropped.inc();
       else if (event.type === 'management-refused')
         counters.management.inc({ reason: event.reason });
     },
@@ -241,14 +240,13 @@ const createCounters = (registry: Registry, { stores, lostLogLines }: MetricsOpt
       'banks_http_refusals_total',
       'code',
       REQUEST_REFUSALS,
-      'Requests to the public port that were refused or given up, by the code of the response, whatever the state of the list was',
+      'Requests to the public port that were refused, by the code of the response, whatever the state of the list was',
     ),
-    closed: counter(
-      'banks_connections_closed_total',
-      'reason',
-      CONNECTION_CLOSED_REASONS,
-      'Connections to the public port that were closed unanswered to make room for others, by reason: address_limit, idle or over_capacity',
-    ),
+    dropped: new Counter({
+      name: 'banks_connections_dropped_total',
+      help: 'Connections to the public port that were closed unread because it has as many as it takes',
+      registers: [registry],
+    }),
     management: counter(
       'banks_management_refusals_total',
       'reason',

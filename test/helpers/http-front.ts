@@ -3,12 +3,7 @@ import type { HotPath } from '../../src/http-front/hot-path.ts';
 import { LIMITS, type Limits } from '../../src/http-front/limits.ts';
 import type { OrdinaryRequest } from '../../src/http-front/ordinary-request.ts';
 import type { RefusalCode } from '../../src/http-front/refusals.ts';
-import type { ClosedReason } from '../../src/http-front/connection-slots.ts';
-import {
-  createHttpFront,
-  type HttpFrontOptions,
-  type IsOverCapacity,
-} from '../../src/http-front/front.ts';
+import { createHttpFront, type HttpFrontOptions } from '../../src/http-front/front.ts';
 import { closeLater } from './close-later.ts';
 import { createManualClock } from './manual-clock.ts';
 
@@ -43,28 +38,30 @@ export const hotPath = createHotPath();
 
 /** It is closed after the test. */
 export const startServer = async (
-  app: (...request: [...Parameters<RequestListener>, IsOverCapacity]) => void,
+  app: RequestListener,
   { limits, ...options }: ServerRigOptions = {},
 ) => {
   const clock = createManualClock();
   const refusals: RefusalCode[] = [];
-  const closed: ClosedReason[] = [];
+  const faults: unknown[] = [];
   const server = createHttpFront({
     hotPath,
-    loadApp: async (isOverCapacity) => (req, res) => app(req, res, isOverCapacity),
-    clientOf: (address) => address,
-    onClosed: (reason) => void closed.push(reason),
+    loadApp: async () => app,
     clock,
     respondToRefused: (refusal) => {
       refusals.push(refusal);
       return REFUSALS[refusal];
+    },
+    respondToFault: (error) => {
+      faults.push(error);
+      return refused(500);
     },
     limits: { ...LIMITS, checkIntervalMs: 20, ...limits },
     ...options,
   });
   closeLater(() => server.close());
   const url = await server.listen({ port: 0, host: '127.0.0.1' });
-  return { url, server, clock, refusals, closed };
+  return { url, server, clock, refusals, faults };
 };
 
 const refused = (status: number, body = '') => ({
@@ -74,9 +71,7 @@ const refused = (status: number, body = '') => ({
 });
 const REFUSALS = {
   bad_request: refused(400),
-  uri_too_long: refused(414),
   headers_too_large: refused(431),
   request_timeout: refused(408, 'too late'),
   method_not_allowed: refused(405),
-  overloaded: refused(503),
 };

@@ -4,7 +4,7 @@ import { ServerResponse } from 'node:http';
 import { ENCODINGS } from '../../src/banks/representation.ts';
 import { MAX_HEADER_BYTES } from '../../src/http-front/limits.ts';
 import { startBothPaths, type BothPaths } from '../helpers/both-paths.ts';
-import { openRaw, sendRaw } from '../helpers/raw-http.ts';
+import { sendRaw } from '../helpers/raw-http.ts';
 import { type Rig } from '../helpers/rig.ts';
 import { eventually } from '../helpers/wait-until.ts';
 
@@ -205,28 +205,6 @@ test('both answer alike a second later, with a stale list, and with a changed on
   for (const list of lists) await list.refresh(['shrunk']);
   const [answer] = await paths.ask(`${get()}\r\n\r\n`);
   expect(JSON.parse(answer?.body ?? '')).toEqual([{ code: '001', ispb: '1', name: 'One' }]);
-});
-
-describe('a head that arrives in pieces is one request, and the hot path answers it', () => {
-  const REQUEST = `${get(...CHROME)}\r\n\r\n`;
-  test.each([
-    ['two', [REQUEST.slice(0, 100), REQUEST.slice(100)]],
-    ['two, cut in its last bytes', [REQUEST.slice(0, -1), REQUEST.slice(-1)]],
-    ['two, the second with another request', [REQUEST.slice(0, 100), REQUEST.slice(100) + REQUEST]],
-    ['three', [REQUEST.slice(0, 100), REQUEST.slice(100, 200), REQUEST.slice(200)]],
-  ])('%s', async (_what, pieces) => {
-    const before = await answeredBy(paths.hot);
-    const { socket, received } = await openRaw(paths.hot.url);
-    for (const piece of pieces) {
-      await new Promise((resolve) => void socket.write(piece, resolve));
-      // The piece has been read once the later request of another client is answered.
-      await sendRaw(paths.hot.url, `${get()}\r\n\r\n`);
-    }
-    await eventually(() => received().includes('\r\n\r\n'));
-    socket.destroy();
-    expect(received()).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
-    expect((await answeredBy(paths.hot)).node).toBe(before.node);
-  });
 });
 
 test('the Date is that of the response, also while nothing else changes, and so is the time in the log', async () => {

@@ -2,10 +2,11 @@ import { expect, test } from '@jest/globals';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import supertest from 'supertest';
+import { LIMITS } from '../../src/http-front/limits.ts';
 import { makeBanks } from '../helpers/banks.ts';
 import { BANKS } from '../helpers/emulate.ts';
 import { ALERT_RULES, DASHBOARD, TESTS_OF_RULES } from '../helpers/monitoring-files.ts';
-import { sendRaw } from '../helpers/raw-http.ts';
+import { openRaw, sendRaw } from '../helpers/raw-http.ts';
 import {
   clientCredentialsEnv,
   nextLoad,
@@ -41,6 +42,15 @@ const settles = async (series: string, value: number): Promise<void> => {
   await expectSamples({ [series]: value });
 };
 
+test('connections that are dropped because there are too many are counted, and not logged', async () => {
+  rig = await startRig({ before: (emulator) => emulator.behave('hang') });
+  await Promise.all(Array.from({ length: LIMITS.connections }, () => openRaw(rig.url)));
+  const { socket } = await openRaw(rig.url);
+  await eventually(() => socket.destroyed);
+  await expectSamples({ banks_connections_dropped_total: 1 });
+  expect(rig.messages()).toEqual(['listening']);
+});
+
 test('requests that are refused are counted by their code, whoever refuses them', async () => {
   rig = await startRig();
   const seriesOf = (code: string): string => `banks_http_refusals_total{code="${code}"}`;
@@ -55,12 +65,12 @@ test('requests that are refused are counted by their code, whoever refuses them'
   await expectCount('bad_request', 1, 'no request\r\n\r\n');
   await expectCount('method_not_allowed', 1, 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n');
   await expectCount('headers_too_large', 1, get('/', `A: ${'a'.repeat(20_000)}`));
-  await expectCount('uri_too_long', 1, get(`/${'a'.repeat(20_000)}`));
+  await expectCount('headers_too_large', 2, get(`/${'a'.repeat(20_000)}`));
   // The application.
   await expectCount('bad_request', 2, get('/', 'Host: b'));
   await expectCount('method_not_allowed', 2, get('/banks').replace('GET', 'TRACE'));
-  await expectCount('headers_too_large', 2, get('/', ...Array.from({ length: 100 }, () => 'A: a')));
-  await expectCount('uri_too_long', 2, get(`/${'a'.repeat(9_000)}`));
+  await expectCount('headers_too_large', 3, get('/', ...Array.from({ length: 100 }, () => 'A: a')));
+  await expectCount('uri_too_long', 1, get(`/${'a'.repeat(9_000)}`));
   await expectCount('expectation_failed', 1, get('/', 'Expect: cake'));
   // The line in the log says why.
   expect(rig.log()).toMatch(/"statusCode":417,"code":"expectation_failed",.*"msg":"request"/);

@@ -13,11 +13,10 @@ interface HotPathOptions {
   readonly answerBanks: AnswerBanks;
   readonly requestLog: RequestLog;
   readonly commonHeaders: CommonHeaders;
-  readonly isDraining: () => boolean;
 }
 
 export const createHotPath = (options: HotPathOptions): HotPath => {
-  const { list, answerBanks, commonHeaders, requestLog, isDraining } = options;
+  const { list, answerBanks, commonHeaders, requestLog } = options;
   return {
     path: '/banks',
     headers: [
@@ -33,8 +32,7 @@ export const createHotPath = (options: HotPathOptions): HotPath => {
     ],
     respond: (request) => {
       const served = list.served();
-      // A drain ends connections with their next response: Express sends `Connection: close`.
-      if (!served || isDraining()) return undefined;
+      if (!served) return undefined;
       const answer = answerBanks(request.headers, served);
       if (answer === 'precondition_failed') return undefined;
       const { status, headers, body, listState } = answer;

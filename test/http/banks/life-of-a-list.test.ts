@@ -79,43 +79,6 @@ test('requests that find an expired list and a retry under way wait for it and s
   expect(served.map(({ headers }) => headers.get('cache-status'))).toEqual([hit, hit]);
 });
 
-test('a request that waits and has to make room for others is logged once, as the 503 that its client got', async () => {
-  rig = await startRig({ before: holdCalls });
-  // With what follows its long head, each takes some 190 kB of the 32 MB.
-  const bytes = `GET /banks HTTP/1.1\r\nHost: a\r\nX-Request-Id: first\r\nX: ${'x'.repeat(15_000)}\r\n\r\n${'x'.repeat(60_000)}`;
-  const first = await openRaw(rig.url);
-  first.socket.write(bytes);
-  // It waits once later requests have been answered.
-  for (let others = 0; others < 3; others += 1) await fetch(`${rig.url}/healthz`);
-  for (let others = 0; others < 200; others += 1)
-    (await openRaw(rig.url)).socket.write(bytes.replace('first', 'other'));
-  await eventually(() => first.received().includes('"code":"overloaded"'));
-  expect(first.received()).toMatch(/^HTTP\/1\.1 503 .*\r\n[^]*^X-Request-Id: first\r$/im);
-  const [, length] = /^Content-Length: (\d+)/im.exec(first.received()) ?? [];
-  const lines = (): unknown[] =>
-    rig
-      .log()
-      .split('\n')
-      .filter((line) => line.includes('"requestId":"first"'))
-      .map((line) => JSON.parse(line));
-  await eventually(() => lines().length > 0);
-  expect(lines()).toEqual([
-    expect.objectContaining({
-      severity: 'WARNING',
-      msg: 'request',
-      path: '/banks',
-      statusCode: 503,
-    }),
-  ]);
-  expect(lines()[0]).toMatchObject({ code: 'overloaded', bytes: Number(length) });
-  expect(lines()[0]).not.toHaveProperty('aborted');
-  const metrics = await (await fetch(`${rig.managementUrl}/metrics`)).text();
-  expect(metrics).toMatch(/_count\{route="\/banks",method="GET",status="5xx"\} [1-9]/);
-  expect(metrics).not.toContain('route="/banks",method="GET",status="aborted"');
-  const refused = /^banks_http_refusals_total\{code="overloaded"\} (\d+)$/m.exec(metrics)?.[1];
-  expect(rig.log().match(/"code":"overloaded"/g)).toHaveLength(Number(refused));
-});
-
 test('a client that goes away while it waits was not served', async () => {
   rig = await startRig({ before: holdCalls });
   const { socket } = await openRaw(rig.url);

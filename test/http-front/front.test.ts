@@ -1,0 +1,210 @@
+import { describe, expect, test } from '@jest/globals';
+import { once } from 'node:events';
+import type { RequestListener, ServerResponse } from 'node:http';
+import { closeLater } from '../helpers/close-later.ts';
+import { createHotPath, hotPath, startServer, type ServerRig } from '../helpers/http-front.ts';
+import { openRaw, sendRaw } from '../helpers/raw-http.ts';
+import { connectionsOf } from '../helpers/server-sockets.ts';
+import { eventually } from '../helpers/wait-until.ts';
+
+// The listener by itself: whose request is whose, its limits, with time-outs that pass while a test
+// looks on, and errors.
+
+let rig: ServerRig;
+const start = async (
+  app: RequestListener = (_req, res) => res.end('cold'),
+  options: Parameters<typeof startServer>[1] = {},
+): Promise<string> => {
+  rig = await startServer(app, options);
+  return rig.url;
+};
+
+const HOT = 'GET /hot HTTP/1.1\r\nHost: a\r\n\r\n';
+const COLD = 'GET /cold HTTP/1.1\r\nHost: a\r\n\r\n';
+const LARGE = Buffer.alloc(32 * 1024 * 1024);
+const large = createHotPath(() => LARGE);
+
+test('gives each ordinary request to the hot path, whatever came before it on its connection', async () => {
+  const { socket, received } = await openRaw(await start());
+  const none = COLD.replace('GET', 'POST').replace('\r\n\r\n', '\r\nContent-Length: 0\r\n\r\n');
+  const asked = [HOT, COLD, `\r\n${HOT}`, COLD, `\r\n${COLD}`, HOT, none, HOT, HOT];
+  const bodies = (): string[] => received().match(/hot|cold/g) ?? [];
+  for (const [index, request] of asked.entries()) {
+    socket.write(request);
+    await eventually(() => bodies().length === index + 1);
+  }
+  socket.destroy();
+  expect(bodies().join(' ')).toBe('hot cold hot cold cold hot cold hot hot');
+});
+
+describe.each([
+  ['with the hot path', hotPath],
+  ['without it', undefined],
+])('%s', (_name, path) => {
+  test.each([
+    ['half of its content', 'Content-Length: 9\r\n\r\nhalf', HOT],
+    ['its content and a request', `Content-Length: 4\r\n\r\nhalf${COLD}`, HOT],
+    ['chunks like a request', `Transfer-Encoding: chunked\r\n\r\n${HOT}`, HOT],
+    ['a wish to be invited', 'Content-Length: 9\r\nExpect: 100-continue\r\n\r\n', ''],
+    ['2,000 requests', `\r\n${HOT.repeat(2_000)}`, HOT],
+    ['garbage', '\r\ngarbage\r\n\r\n', 'a'.repeat(2_000_000)],
+  ])(
+    'what a client sends with a request is discarded, and ends the connection with the response: %s',
+    async (_what, rest, later) => {
+      const url = await start(undefined, { hotPath: path });
+      const bytes = `GET /cold HTTP/1.1\r\nHost: a\r\n${rest}`;
+      const answers = await sendRaw(url, bytes + later, { keepOpen: true });
+      expect(answers.map(({ status, body }) => [status, body])).toEqual([[200, 'cold']]);
+      expect(answers[0]?.headers.get('connection')).toBe('close');
+    },
+  );
+});
+
+test('a request that comes while another one waits is answered after it', async () => {
+  let pending: ServerResponse | undefined;
+  const url = await start((_req, res) => (pending = res));
+  const { socket, received } = await openRaw(url);
+  socket.write(COLD);
+  await eventually(() => pending !== undefined);
+  socket.write(HOT);
+  await sendRaw(url, HOT);
+  expect(received()).toBe('');
+  pending?.end('late');
+  await eventually(() => received().includes('/hot'));
+  expect(received()).toMatch(/late.*HTTP\/1.1 200 OK/);
+  socket.destroy();
+});
+
+test.each([
+  ['nothing', ''],
+  ['half a head', 'GET /banks HTTP/1.1\r\nHost: a'],
+  ['a preface of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
+])('a client that sends no request in time gets a 408: %s', async (_what, bytes) => {
+  const url = await start(undefined, { limits: { headersTimeoutMs: 50 } });
+  const [answer] = await sendRaw(url, bytes, { keepOpen: true });
+  expect([answer?.status, answer?.body, rig.refusals]).toEqual([
+    408,
+    'too late',
+    ['request_timeout'],
+  ]);
+});
+
+test('a head that arrives byte by byte has no more time, which counts from its own first byte', async () => {
+  const url = await start(undefined, { limits: { headersTimeoutMs: 200 } });
+  const { socket, received } = await openRaw(url);
+  socket.write(HOT);
+  await eventually(() => received().includes('hot'));
+  // Takes as long as the limit.
+  await sendRaw(url, '', { keepOpen: true });
+  const beganMs = performance.now();
+  socket.write('GET /cold HTTP/1.1\r\nX: ');
+  const sending = setInterval(() => socket.write('x'), 10);
+  closeLater(() => clearInterval(sending));
+  await once(socket, 'close');
+  expect(performance.now() - beganMs).toBeGreaterThanOrEqual(200);
+  expect(received()).toContain(' 408 ');
+});
+
+test('the time for which a connection stays open counts from when the client has its last response', async () => {
+  const url = await start(undefined, { hotPath: large, limits: { keepAliveTimeoutMs: 100 } });
+  const [slow, quick] = [await openRaw(url), await openRaw(url)];
+  slow.socket.pause().write(HOT);
+  quick.socket.write(HOT);
+  // Takes as long as the limit.
+  await once(quick.socket, 'close');
+  const readsFromMs = performance.now();
+  slow.socket.resume();
+  await once(slow.socket, 'close');
+  expect(slow.received().length).toBeGreaterThan(LARGE.length);
+  // The limit, and one second of margin.
+  expect(performance.now() - readsFromMs).toBeGreaterThan(1_000);
+});
+
+test.each([
+  ['the hot path', HOT, large],
+  ['node:http', COLD, hotPath],
+])('a reader of %s that takes nothing is cut off', async (_what, request, path) => {
+  const url = await start((_req, res) => res.end(LARGE), {
+    hotPath: path,
+    limits: { slowReaderMs: 200 },
+  });
+  const { socket } = await openRaw(url);
+  socket.pause().write(request);
+  await eventually(() => connectionsOf(url) === 0);
+  expect(socket.bytesRead).toBeLessThan(LARGE.length);
+  socket.destroy();
+});
+
+test('a client that takes its last response slowly gets all of it', async () => {
+  const url = await start(undefined, { hotPath: large });
+  const slow = await openRaw(url);
+  slow.socket.pause().write(HOT.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n'));
+  // One that has its last response, and does not close, is closed a second later.
+  await sendRaw(url, COLD.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n'));
+  slow.socket.resume();
+  await once(slow.socket, 'close');
+  expect(slow.received().length).toBeGreaterThan(LARGE.length);
+});
+
+test('a client that has closed its side gets its response, however long that takes', async () => {
+  let pending: ServerResponse | undefined;
+  const url = await start((_req, res) => (pending = res));
+  const answers = sendRaw(url, COLD);
+  await eventually(() => pending !== undefined);
+  await sendRaw(url, HOT);
+  pending?.end('late');
+  expect((await answers).map(({ body }) => body)).toEqual(['late']);
+});
+
+test('connections beyond the limit are closed, counted, and do not disturb the others', async () => {
+  let dropped = 0;
+  const url = await start(undefined, {
+    limits: { connections: 2 },
+    onDropped: () => (dropped += 1),
+  });
+  const [first, second] = [await openRaw(url), await openRaw(url)];
+  await eventually(() => connectionsOf(url) === 2);
+  const third = await openRaw(url);
+  await eventually(() => third.socket.destroyed);
+  first.socket.write(HOT);
+  await eventually(() => first.received().includes('hot'));
+  expect([dropped, second.socket.destroyed]).toEqual([1, false]);
+  first.socket.destroy();
+  await eventually(() => connectionsOf(url) === 1);
+  expect((await sendRaw(url, HOT))[0]?.status).toBe(200);
+});
+
+test('an error in answering ends that request with a 500, or its connection, and nothing else', async () => {
+  const error = new Error('thrown on purpose');
+  const url = await start(
+    (req, res) => {
+      if (req.url === '/begun') res.write('half');
+      throw error;
+    },
+    {
+      hotPath: {
+        ...hotPath,
+        respond: (request) => {
+          if (request.url?.includes('choice')) throw error;
+          const response = hotPath.respond(request);
+          const end = (): void => {
+            if (request.url?.includes('log')) throw error;
+          };
+          return response && { ...response, end };
+        },
+      },
+    },
+  );
+  const ask = (path: string): Promise<string> =>
+    openRaw(url).then(async ({ socket, received }) => {
+      socket.write(HOT.replace('/hot', path));
+      await once(socket, 'close');
+      return received();
+    });
+  expect(await ask('/hot?choice')).toContain('HTTP/1.1 500 ');
+  expect(await ask('/hot?log')).toContain('[GET /hot?log]');
+  expect(await ask('/cold')).toContain('HTTP/1.1 500 ');
+  expect(await ask('/begun')).not.toContain(' 500 ');
+  expect(rig.faults).toEqual([error, error, error, error]);
+  expect((await sendRaw(url, HOT))[0]?.status).toBe(200);
+});
