@@ -56,7 +56,7 @@ export interface BankPickerStrings {
 export interface BankPickerFailure {
   /**
    * The `code` of the service's problem document, `http_<status>` where it sent none, or one of the picker's own:
-   * `no_answer`, `not_a_list`, `no_usable_bank`, `exception`.
+   * `no_answer`, `not_a_list`, `no_usable_bank`.
    */
   readonly code: string;
   /** `X-Request-Id` of the answer, by which operators find the request in their log; '' where there was no answer. */

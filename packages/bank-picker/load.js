@@ -46,25 +46,6 @@ export const createLoader = ({ onStatus, onCountdown }) => {
   let hurry = () => {};
 
   /**
-   * Some pages replace methods that every script relies on. An exception of that kind must not leave people waiting for
-   * ever, either: it is a failure like any other.
-   * @param {Answer | undefined} answer
-   * @param {FieldNames} fields
-   */
-  const take = (answer, fields) => {
-    try {
-      const status = answer ? toStatus(answer, fields) : toFailure('no_answer');
-      onStatus(status);
-      return status;
-    } catch (error) {
-      reportError(error);
-      const failed = toFailure('exception');
-      onStatus(failed);
-      return failed;
-    }
-  };
-
-  /**
    * @param {string} url
    * @param {FieldNames} fields
    * @param {number} failures in a row so far
@@ -106,7 +87,8 @@ export const createLoader = ({ onStatus, onCountdown }) => {
     clearTimeout(timeout);
     if (ended.signal.aborted) return;
     isTaking = true;
-    const status = take(answer, fields);
+    const status = answer ? toStatus(answer, fields) : NO_ANSWER;
+    onStatus(status);
     isTaking = false;
     // A listener may have asked for another list.
     if (ended.signal.aborted) return;
@@ -197,17 +179,13 @@ const toStatus = ({ response, body }, fields) => {
   };
 };
 
-/**
- * One that no response tells more about.
- * @param {string} code
- * @returns {Failed}
- */
-const toFailure = (code) => ({
+/** @type {Failed} */
+const NO_ANSWER = {
   kind: 'failed',
-  code,
+  code: 'no_answer',
   requestId: '',
   retryAfterSeconds: undefined,
-});
+};
 
 /**
  * @param {Response} response
@@ -231,14 +209,9 @@ const overdueSeconds = (cacheStatus) => {
   return Math.max(0, -ttl);
 };
 
-/** The service sends delay-seconds; a proxy in front of it may send a date (RFC 9110 section 10.2.3). */
-const secondsOf = (/** @type {string | null} */ retryAfter) => {
-  if (retryAfter === null) return undefined;
-  const seconds = /^\d+$/.test(retryAfter)
-    ? Number(retryAfter)
-    : (Date.parse(retryAfter) - Date.now()) / 1_000;
-  return Number.isFinite(seconds) ? Math.max(1, Math.ceil(seconds)) : undefined;
-};
+/** The service sends seconds; whatever else a proxy sends is left out. */
+const secondsOf = (/** @type {string | null} */ retryAfter) =>
+  /^\d+$/.test(retryAfter ?? '') ? Math.max(1, Number(retryAfter)) : undefined;
 
 /**
  * @param {Record<string, unknown>} entry

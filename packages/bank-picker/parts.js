@@ -1,5 +1,5 @@
 import { initialsOf, pieces } from './marks.js';
-import { ispbOf } from './matching.js';
+import { ispbOf } from './search.js';
 
 // What the picker is made of: elements with their roles and relations, and no behaviour. Every text becomes a text
 // node, so nothing that the network sends can be markup, and pages may require Trusted Types.
@@ -152,8 +152,7 @@ export const createOption = ({ bank, explain }, { id, position, total, isChosen 
 };
 
 /**
- * A box of a fixed size with initials, which the logo covers once it is loaded. A broken image without an alternative text
- * shows nothing.
+ * A box of a fixed size with initials, which the logo covers once it is loaded.
  * @param {string} url '' for none
  * @param {string} name
  */
@@ -171,6 +170,8 @@ const createLogo = (url, name) => {
     referrerpolicy: 'no-referrer',
   });
   image.addEventListener('load', () => image.classList.add('loaded'));
+  // Browsers draw a sign of their own in place of a broken image.
+  image.addEventListener('error', () => image.remove());
   image.src = url;
   logo.append(image);
   return logo;

@@ -1,8 +1,7 @@
 import { createList } from './list.js';
-import { ispbOf } from './matching.js';
 import { createNotices } from './notices.js';
 import { createParts, isIspb } from './parts.js';
-import { createSearch, popularFirst } from './search.js';
+import { createSearch, ispbOf, popularFirst } from './search.js';
 
 // A field in which one bank is chosen: an editable combobox with list autocomplete, by the pattern of the ARIA
 // Authoring Practices. Focus never leaves the text field; aria-activedescendant names the active option.

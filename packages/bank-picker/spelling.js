@@ -1,14 +1,14 @@
-// Words as people write them: without accents and case, by their sound, and with typing errors. Knows no bank.
+// Words as people write them: without accents and case, by their sound, and with a typing error. Knows no bank.
 
 const WORD = /[\p{L}\p{N}\p{M}]+/gu;
 
-/** A CNPJ or the beginning of one may be written with signs, and a code with its check digit. */
-const WORD_OR_NUMBER =
-  /\d{1,3}(?:\.\d{1,3})+(?:\/\d{1,4}(?:-\d{1,2})?)?|\d{8}\/\d{1,4}(?:-\d{1,2})?|\d{3}-\d(?!\d)|[\p{L}\p{N}\p{M}]+/gu;
+/** A CNPJ or the beginning of one may be written with signs, and a code with its check digit: 341-7 is 341. */
+const NUMBER_WITH_SIGNS =
+  /\d{1,3}(?:\.\d{1,3})+(?:\/\d{1,4}(?:-\d{1,2})?)?|\d{8}\/\d{1,4}(?:-\d{1,2})?/g;
+const CHECK_DIGIT = /\b(\d{3})-\d\b/g;
 
-/** More than any name or pasted sentence about a bank needs; what is longer is cut. */
+/** More than any name of a bank needs; a pasted text is cut. */
 const MOST_CHARACTERS = 160;
-const MOST_WORDS = 16;
 
 /** Lower case without accents: `ITAÚ` and `itau` become the same. */
 const fold = (/** @type {string} */ text) =>
@@ -29,13 +29,14 @@ export const placedWordsIn = (text) =>
     end: index + word.length,
   }));
 
-/** The words of a query. Numbers lose their signs, and a bank's code the check digit of boletos: 341-7 is 341. */
-export const queryWords = (/** @type {string} */ query) => {
-  const found = fold(query.slice(0, MOST_CHARACTERS)).match(WORD_OR_NUMBER) ?? [];
-  return found
-    .slice(0, MOST_WORDS)
-    .map((word) => (/^\d{3}-\d$/.test(word) ? word.slice(0, 3) : word.replaceAll(/[./-]/g, '')));
-};
+/** The words of a query. */
+export const queryWords = (/** @type {string} */ query) =>
+  wordsIn(
+    query
+      .slice(0, MOST_CHARACTERS)
+      .replaceAll(NUMBER_WITH_SIGNS, (number) => number.replaceAll(/\D/g, ''))
+      .replaceAll(CHECK_DIGIT, '$1'),
+  );
 
 /** Spellings that Brazilians confuse because they sound alike, or that they know from English. */
 const SOUNDS = /** @type {const} */ ([
@@ -52,69 +53,33 @@ const SOUNDS = /** @type {const} */ ([
   [/(.)\1+/g, '$1'],
 ]);
 
+/** Of the words of a list, which are asked for at each key. */
+const MOST_SOUNDS = 20_000;
+/** @type {Map<string, string>} */
+const sounds = new Map();
+
 /** `caicha` and `caixa`, `noobank` and `nubank`, `asas` and `asaas` sound the same. */
-export const soundOf = (/** @type {string} */ word) =>
-  SOUNDS.reduce((sound, [spelling, letter]) => sound.replace(spelling, letter), word);
-
-/** A bit for each letter of a word. */
-export const lettersOf = (/** @type {string} */ word) => {
-  let letters = 0;
-  for (let at = 0; at < word.length; at += 1) letters |= 1 << (word.charCodeAt(at) & 31);
-  return letters;
+export const soundOf = (/** @type {string} */ word) => {
+  const known = sounds.get(word);
+  if (known !== undefined) return known;
+  const sound = SOUNDS.reduce((text, [spelling, letter]) => text.replace(spelling, letter), word);
+  if (sounds.size >= MOST_SOUNDS) sounds.clear();
+  sounds.set(word, sound);
+  return sound;
 };
-
-/** Whether the other word lacks at most so many letters of `typed`: each is an error, and this is quick to see. */
-export const lacksAtMost = (
-  /** @type {number} */ most,
-  /** @type {number} */ typed,
-  /** @type {number} */ other,
-) => {
-  let lacking = typed & ~other;
-  for (let count = 0; count < most; count += 1) lacking &= lacking - 1;
-  return lacking === 0;
-};
-
-/** Longer words are not compared: a pasted text is no misspelt name. */
-const LONGEST_WITH_ERRORS = 40;
-const ROW = LONGEST_WITH_ERRORS + 4;
-const TOO_MANY = 9;
-/** The last three rows of the table of distances, used again: one comparison is over before the next begins. */
-let before = new Uint8Array(ROW);
-let above = new Uint8Array(ROW);
-let current = new Uint8Array(ROW);
 
 /**
- * How many letters are wrong, missing, too many or swapped with the next one (optimal string alignment): in `typed` for
- * the whole `word`, and for that beginning of it which fits best. More than `most`, at most 2, is Infinity.
- * @param {string} typed
- * @param {string} word
- * @param {number} most
+ * Whether two words differ by one letter: wrong, missing, too many, or swapped with the next one.
+ * @param {string} one
+ * @param {string} other
  */
-export const errorsIn = (typed, word, most) => {
-  const width = Math.min(word.length, typed.length + most);
-  let least = typed.length > LONGEST_WITH_ERRORS ? Infinity : 0;
-  for (let at = 0; at <= most; at += 1) above[at] = at;
-  above[most + 1] = TOO_MANY;
-  for (let row = 1; row <= typed.length && least <= most; row += 1) {
-    // Further from the diagonal there are more errors than `most`.
-    const from = Math.max(1, row - most);
-    const to = Math.min(width, row + most);
-    current[from - 1] = from === 1 ? row : TOO_MANY;
-    current[to + 1] = TOO_MANY;
-    least = current[from - 1] ?? 0;
-    for (let at = from; at <= to; at += 1) {
-      const isSame = typed[row - 1] === word[at - 1];
-      let errors = Math.min(above[at] ?? 0, current[at - 1] ?? 0) + 1;
-      errors = Math.min(errors, (above[at - 1] ?? 0) + (isSame ? 0 : 1));
-      if (row > 1 && at > 1 && typed[row - 1] === word[at - 2] && typed[row - 2] === word[at - 1]) {
-        errors = Math.min(errors, (before[at - 2] ?? 0) + 1);
-      }
-      current[at] = errors;
-      least = Math.min(least, errors);
-    }
-    [before, above, current] = [above, current, before];
-  }
-  if (least > most) return { whole: Infinity, start: Infinity };
-  const whole = word.length > width ? Infinity : (above[width] ?? Infinity);
-  return { whole: whole > most ? Infinity : whole, start: least };
+export const differByOne = (one, other) => {
+  const [short, long] = one.length <= other.length ? [one, other] : [other, one];
+  if (long.length - short.length > 1) return false;
+  let at = 0;
+  while (at < short.length && short[at] === long[at]) at += 1;
+  if (short.length < long.length) return short.slice(at) === long.slice(at + 1);
+  if (short.slice(at + 1) === long.slice(at + 1)) return true;
+  const isSwapped = short[at] === long[at + 1] && short[at + 1] === long[at];
+  return isSwapped && short.slice(at + 2) === long.slice(at + 2);
 };

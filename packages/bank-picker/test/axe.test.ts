@@ -14,13 +14,6 @@ describeInBrowser('the bank picker, for assistive technology', () => {
     return Promise.all(ids.map((id) => stage.page.locator(`#${id}`).textContent()));
   };
 
-  test('while the list loads, axe finds no problem', async () => {
-    await stage.start({ before: (emulator) => emulator.behave('hang') });
-    await stage.open(context);
-    await stage.box().click();
-    expect(await stage.violations()).toEqual([]);
-  });
-
   test('when the list is old or could not be loaded, axe finds no problem, and the field says so', async () => {
     await stage.passOutage(4);
     await stage.visit(context);
@@ -42,19 +35,6 @@ describeInBrowser('the bank picker, for assistive technology', () => {
     expect(await describedBy()).toEqual([
       'Não conseguimos carregar os bancos agora. Tente novamente em instantes.',
     ]);
-  });
-
-  test('help is read with the field, also beside an error, and axe finds no problem', async () => {
-    await stage.visit(context);
-    await stage.ask("void (picker.help = 'O banco da conta que recebe o salário.')");
-    expect(await describedBy()).toEqual(['O banco da conta que recebe o salário.', '']);
-    await stage.page.getByRole('button', { name: 'Continuar' }).click();
-    expect(await describedBy()).toEqual([
-      'O banco da conta que recebe o salário.',
-      'Escolha um banco.',
-    ]);
-    expect(await stage.page.locator('#help').isVisible()).toBe(true);
-    expect(await stage.violations()).toEqual([]);
   });
 
   test.each([

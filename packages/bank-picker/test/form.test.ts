@@ -1,8 +1,7 @@
-import type { ServerResponse } from 'node:http';
 import { expect, test } from '@jest/globals';
 import { describeInBrowser } from '../../../test/helpers/browser.ts';
 import { createStage } from '../../../test/helpers/stage.ts';
-import { eventually, waitUntil } from '../../../test/helpers/wait-until.ts';
+import { eventually } from '../../../test/helpers/wait-until.ts';
 
 describeInBrowser('the bank picker, as a field of a form', () => {
   const stage = createStage();
@@ -52,31 +51,6 @@ describeInBrowser('the bank picker, as a field of a form', () => {
     }
     expect([await data(), await text()]).toEqual(['bank=18236120', 'NU PAGAMENTOS - IP']);
     expect(await stage.ask('picker.value')).toBe('18236120');
-  });
-
-  test('its events tell two banks with one id apart', async () => {
-    const json = ['Alfa', 'Beta', 'Gama'].map((name, index) => ({
-      code: `${index}`,
-      ispb: name === 'Gama' ? '90000002' : '90000001',
-      name,
-    }));
-    await stage.open({}, 'about:blank');
-    await stage.page.route('**/list', (route) => route.fulfill({ json }));
-    await stage.goTo(`<!doctype html><script type="module" src="/bank-picker/bank-picker.js"></script>
-      <bank-picker src="/list" value="90000001"></bank-picker>`);
-    await stage.settled('loaded');
-    await stage.ask(`void (globalThis.heard = [], ['input', 'change'].forEach((type) =>
-      picker.addEventListener(type, ({ detail }) => heard.push(type + ' ' + detail.name))))`);
-    await stage.box().click();
-    await stage.box().press('ArrowDown');
-    await stage.box().press('Enter');
-    expect(await stage.ask('[picker.value, heard]')).toEqual([
-      '90000001',
-      ['input Beta', 'change Beta'],
-    ]);
-    // The one that is chosen stays.
-    await stage.ask("void (picker.filter = ({ name }) => name !== 'Gama')");
-    expect(await text()).toBe('Beta');
   });
 
   test('a required one blocks submission with a message, and so does text that is not a bank', async () => {
@@ -214,43 +188,6 @@ describeInBrowser('the bank picker, as a field of a form', () => {
     expect(await stage.box().isDisabled()).toBe(false);
   });
 
-  test('an error disappears with the failure that caused it', async () => {
-    await stage.startCold();
-    await open(
-      `<form><bank-picker required src="${stage.rig.url}/banks"></bank-picker><button>Enviar</button></form>`,
-    );
-    await stage.settled('failed');
-    await stage.holdTime();
-    await stage.page.getByRole('button', { name: 'Enviar' }).click();
-    const invalid = () => stage.box().getAttribute('aria-invalid');
-    expect(await invalid()).toBe('true');
-    expect(await stage.ask('picker.validationMessage')).toMatch(/^Não conseguimos carregar/);
-    await stage.page.clock.runFor(60_000);
-    expect(await invalid()).toBe('true');
-    await stage.repair();
-    await stage.leave('failed');
-    await stage.settled('loaded');
-    expect([await invalid(), await note()]).toEqual(['false', '']);
-    expect(await stage.page.locator('.wrong').count()).toBe(0);
-    expect(await stage.ask('[picker.validity.valueMissing, picker.validationMessage]')).toEqual([
-      true,
-      'Escolha um banco.',
-    ]);
-  });
-
-  test('an error is shown in the language that the page has now, and goes when its cause does', async () => {
-    await visit('required');
-    await stage.ask('picker.reportValidity()');
-    expect(await note()).toBe('Escolha um banco.');
-    await stage.ask("void (document.documentElement.lang = 'en')");
-    await stage.page.waitForFunction(
-      "document.querySelector('bank-picker').validationMessage === 'Choose a bank.'",
-    );
-    expect(await note()).toBe('Choose a bank.');
-    await stage.ask('void (picker.required = false)');
-    expect([await note(), await stage.box().getAttribute('aria-invalid')]).toEqual(['', 'false']);
-  });
-
   test('a filter decides which banks are offered, and no other can be the value', async () => {
     await visit(
       'name="bank" required',
@@ -290,22 +227,6 @@ describeInBrowser('the bank picker, as a field of a form', () => {
     expect(stage.complaints).toEqual(['missing is not defined']);
   });
 
-  test('a filter also holds for the value that the browser restores', async () => {
-    await visit(
-      'name="bank"',
-      (picker) => `<form>${picker}</form><script>
-      const filtered = sessionStorage.getItem('filtered');
-      if (filtered) document.querySelector('bank-picker').filter = ({ ispb }) => ispb !== filtered;
-      sessionStorage.setItem('filtered', '60701190');</script>`,
-    );
-    await choose('341');
-    await stage.page.goto('about:blank');
-    await stage.page.goBack();
-    await stage.settled('loaded');
-    expect([await data(), await text()]).toEqual(['bank=', '']);
-    expect(await note()).toBe('O banco ITAÚ UNIBANCO S.A. não está na lista. Escolha outro.');
-  });
-
   test('a bank that has left the list is reported, and blocks the form only where one is required', async () => {
     await visit('name="bank" value="99999999"');
     expect(await note()).toBe('O banco 99999999 não está na lista. Escolha outro.');
@@ -338,34 +259,6 @@ describeInBrowser('the bank picker, as a field of a form', () => {
     await stage.page.getByRole('button', { name: 'Tentar novamente' }).click();
     await stage.settled('loaded');
     expect(await text()).toBe('ITAÚ UNIBANCO S.A.');
-  });
-
-  test('what was typed before a reset, or before the page set a value, does not come back with the list', async () => {
-    // No automatic retry takes the button away.
-    stage.holdTimeFromStart();
-    for (const [act, sent, shown] of [
-      ['picker.form.reset()', 'bank=', ''],
-      ["picker.value = ''", 'bank=', ''],
-      ["picker.value = '00000000'", 'bank=00000000', 'BCO DO BRASIL S.A.'],
-    ]) {
-      let answer: ServerResponse | undefined;
-      await stage.start({
-        before: (emulator) => emulator.respondWith((_req, res) => (answer = res)),
-      });
-      await open(
-        `<form><bank-picker name="bank" src="${stage.rig.url}/banks"></bank-picker></form>`,
-      );
-      await stage.box().fill('itau unibanco s.a.');
-      await waitUntil('a request', () => answer, Boolean);
-      answer?.writeHead(503).end();
-      await stage.settled('failed');
-      await stage.ask(`void (picker.blur(), ${act}, globalThis.heard = [],
-        ['input', 'change'].forEach((type) => picker.addEventListener(type, () => heard.push(type))))`);
-      await stage.repair();
-      await stage.page.getByRole('button', { name: 'Tentar novamente' }).click();
-      await stage.settled('loaded');
-      expect([await data(), await text(), await stage.ask('heard')]).toEqual([sent, shown, []]);
-    }
   });
 
   test.each([
@@ -431,78 +324,6 @@ describeInBrowser('the bank picker, as a field of a form', () => {
     const taken = await stage.ask('[picker.value, picker.required, Object.keys(picker)]');
     expect(taken).toEqual(['60701190', true, []]);
     expect(await stage.page.getByRole('button', { name: 'Apagar' }).isVisible()).toBe(true);
-  });
-
-  test('what it is told to load while it is out of the page, it loads once it is back', async () => {
-    await stage.start({ env: { BANK_FIELDS: 'code,ispb,name,fullName' } });
-    await visit();
-    /** Loads that have begun by the time the element has been in the page for a while. */
-    const loadsAfter = (whileAway: string, atReturn = '') =>
-      stage.page.evaluate<number>(`(async () => {
-        const picker = document.querySelector('bank-picker');
-        const before = performance.getEntriesByType('resource').length;
-        picker.remove();
-        ${whileAway};
-        await null;
-        document.forms[0].append(picker);
-        ${atReturn};
-        await null;
-        if (!picker.matches(':state(loaded)'))
-          await new Promise((resolve) => picker.addEventListener('load', resolve, { once: true }));
-        await new Promise((resolve) => setTimeout(resolve));
-        return performance.getEntriesByType('resource').length - before;
-      })()`);
-    expect(await loadsAfter('')).toBe(0);
-    expect(await loadsAfter("picker.idField = 'code'")).toBe(1);
-    expect(await loadsAfter("picker.codeField = 'ispb'", "picker.nameField = 'fullName'")).toBe(1);
-    await choose('60701190');
-    expect(await stage.ask('picker.value')).toBe('341');
-    expect(await text()).toMatch(/^ITA/);
-    expect(
-      await loadsAfter(
-        `picker.src = '${stage.rig.url}/nothing'`,
-        `picker.src = '${stage.rig.url}/banks'`,
-      ),
-    ).toBe(1);
-    expect(await loadsAfter('')).toBe(0);
-  });
-
-  test('without an address it shows nothing of a list, and text is looked for once it has one', async () => {
-    await open('<form><bank-picker name="bank"></bank-picker></form>');
-    const busy = () =>
-      stage.ask(`[picker.matches(':is(:state(loading), :state(failed))'),
-        picker.shadowRoot.querySelector('.loading') !== null]`);
-    await stage.box().click();
-    await stage.box().fill('itau');
-    expect([await busy(), await note()]).toEqual([[false, false], '']);
-    expect(await stage.page.locator('.popup').isVisible()).toBe(false);
-    await stage.ask(`void (picker.src = '${stage.rig.url}/banks')`);
-    await stage.settled('loaded');
-    expect((await stage.codes())[0]).toBe('341');
-
-    // Taken away during an outage.
-    await stage.ask(`void (picker.src = '${stage.rig.url}/nothing')`);
-    await stage.settled('failed');
-    await stage.ask("void picker.removeAttribute('src')");
-    expect([await busy(), await note(), await text()]).toEqual([[false, false], '', 'itau']);
-    expect(await stage.page.getByRole('alert').isVisible()).toBe(false);
-  });
-
-  test('an address that is set while another one is loading is the only one that counts', async () => {
-    await stage.start({ before: (emulator) => emulator.behave('hang') });
-    await open(`<form><bank-picker src="${stage.rig.url}/banks"></bank-picker></form>`);
-    await eventually(() => stage.listRequests.length === 1);
-    await stage.page.route('**/others', (route) =>
-      route.fulfill({
-        headers: { 'access-control-allow-origin': '*' },
-        json: [{ code: '001', ispb: '00000000', name: 'BCO DO BRASIL S.A.' }],
-      }),
-    );
-    await stage.ask(`void (globalThis.seen = [],
-      ['load', 'error'].forEach((type) => picker.addEventListener(type, () => seen.push(type))),
-      picker.src = '${stage.rig.url}/others')`);
-    await stage.settled('loaded');
-    expect(await stage.page.evaluate('seen')).toEqual(['load']);
   });
 
   test('it leaves nothing running when it is removed, and works again when it is put back', async () => {
