@@ -27,8 +27,6 @@ uses 'the alert rules' promtool
 uses 'the load balancer' haproxy
 uses 'certificates of their own' openssl
 uses 'the systemd unit' systemd-analyze
-uses 'the look-up in Python' python3
-uses 'the look-up in Go' go
 
 if [ "${1:-}" != --without-tests ]; then
   step 'Build and tests'

@@ -7,6 +7,9 @@ if (files.length !== 2) {
   process.exit(2);
 }
 
+// `| head` closes the pipe before everything has been written.
+process.stdout.on('error', () => process.exit());
+
 const banksIn = (file) => {
   try {
     const banks = JSON.parse(readFileSync(file, 'utf8'));
