@@ -5,7 +5,7 @@ import { readConfig } from '../config/environment.ts';
 import { stackOf } from '../error-code.ts';
 import { explainListenError } from '../doctor/ports.ts';
 import { createService } from '../service.ts';
-import { LAST_LINES_MS, type ServeContext } from './command-line.ts';
+import type { ServeContext } from './command-line.ts';
 
 /** What a stop may take beyond SHUTDOWN_GRACE: closing connections, and writing files. */
 const STOP_MARGIN_MS = 2_000;
@@ -49,6 +49,5 @@ export const serve = async (context: ServeContext): Promise<number> => {
     context.writeError(`banks-bff did not stop within ${longestMs} ms.`);
     return 1;
   }
-  await log.drained(LAST_LINES_MS);
   return 0;
 };

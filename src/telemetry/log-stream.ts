@@ -1,136 +1,99 @@
-import { constants, openSync, write, writeSync } from 'node:fs';
+import { constants, openSync, writeSync } from 'node:fs';
+import { toIso } from '../clock.ts';
 import { codeOf } from '../error-code.ts';
 
-// Standard output as the log's destination, and standard error for the last message: neither may
-// block the service, fill its memory, or keep it from ending. Pino's own destination cannot promise
-// that: the flushSync of its sonic-boom 4.2 retries forever after EPIPE, and it waits 100 ms for
-// each full pipe, so that a reader that keeps up would lose lines above 2,500 a second. Sonic-boom
-// 5 has fixed the first.
+// Standard output as the log's destination, and standard error for the last message: neither blocks
+// the service, fills its memory, or keeps it from ending. Pino's own destination cannot promise
+// that: it waits 100 ms for each full pipe, so that a reader that keeps up would lose lines above
+// 2,500 a second, and its flushSync retries for ever after EPIPE. docs/decisions/log-stream.md
 
 export type LogDestination = ReturnType<typeof createLogDestination>;
 
-/** What a log knows about the lines that it lost: they had no room, or nobody could read them. */
-export type LostLines = Pick<LogDestination, 'lostLines' | 'onReadAgain'>;
-
 /**
- * Asynchronous, so that a slow reader of the log does not slow the service; bounded, so that a
- * stopped reader does not fill its memory: while the buffer of 4 MiB is full, new lines are dropped
- * and counted. The space of written lines is used again once they fill more than half of the
- * buffer, so lines can be lost while only 2 MiB are waiting. Lines are collected as bytes for a few
- * milliseconds and written together. After an error, such as EPIPE when the reader has gone or a
- * full disk, the waiting lines are dropped and the service continues.
- * @param fd a non-blocking file descriptor, see {@link openNonBlocking}
+ * Collects lines as bytes for a few milliseconds and writes them together. While a full pipe keeps
+ * 4 MiB waiting, new lines are dropped and counted; one line tells how many once the log is read
+ * again. (The space of written lines is used again once they fill half of the buffer, so lines can
+ * be lost while only 2 MiB are waiting.) After an error, such as EPIPE when the reader has gone or a
+ * full disk, the waiting lines are dropped, and the service continues.
+ * @param fd non-blocking, see {@link openNonBlocking}
  */
 export const createLogDestination = (fd: number) => {
   // The system provides memory only for the part that is used: a few kilobytes while the log is
   // read.
   const buffer = Buffer.allocUnsafe(MAX_WAITING_BYTES);
-  /** What waits is `buffer` from `start` to `end`; its first `inFlight` bytes are being written. */
+  /** What waits is `buffer` from `start` to `end`. */
   let start = 0;
   let end = 0;
-  let inFlight = 0;
-  /**
-   * The wait for more lines, or for a full pipe; undefined while bytes are written or none wait.
-   */
-  let pause: NodeJS.Timeout | undefined;
-  let onIdle = (): void => undefined;
   let lost = 0;
-  /** How many of `lost` the listener was told of. */
-  let reported = 0;
-  let onReadAgain: (lines: number) => void = () => undefined;
+  /** How many of `lost` the log tells of. */
+  let told = 0;
+  /** Whether the newest write had a reader. */
+  let isRead = false;
+  let timer: NodeJS.Timeout | undefined;
 
-  const writeAfter = (ms: number): void => void (pause = setTimeout(writeNow, ms).unref());
+  const append = (line: string): void => {
+    // In UTF-8 a character of a string takes at most three bytes.
+    if (end + 3 * line.length <= MAX_WAITING_BYTES) end += buffer.write(line, end);
+    else lost += 1;
+    timer ??= setTimeout(writeWaiting, GATHER_MS).unref();
+  };
 
-  const writeNow = (): void => {
-    clearTimeout(pause);
-    pause = undefined;
-    // Bytes may be moved only now. Moving fewer would cost more than it gains.
-    if (start > MAX_WAITING_BYTES / 2) {
+  const writeWaiting = (): void => {
+    const written = tryWrite(fd, buffer.subarray(start, end));
+    isRead = written !== undefined && written > 0;
+    if (written === undefined) lost += countLines(buffer.subarray(start, end));
+    start = written === undefined ? end : start + written;
+    if (start === end) start = end = 0;
+    else if (start > MAX_WAITING_BYTES / 2) {
       buffer.copyWithin(0, start, end);
       end -= start;
       start = 0;
     }
-    inFlight = end - start;
-    write(fd, buffer, start, inFlight, onWritten);
-  };
-
-  const onWritten = (error: unknown, written: number): void => {
-    const isPartial = written < inFlight;
-    inFlight = 0;
-    if (isFull(error)) {
-      writeAfter(FULL_PIPE_MS);
-      return;
-    }
-    if (error) lost += countLines(buffer.subarray(start, end));
-    start = error ? end : start + written;
-    if (start === end) {
-      start = end = 0;
-      onIdle();
-    } else if (isPartial) writeNow();
-    else writeAfter(GATHER_MS);
-    // Not each time that a slow reader frees a little space.
-    if (lost > reported && !error && end - start < MAX_WAITING_BYTES / 2) {
-      const lines = lost - reported;
-      reported = lost;
-      onReadAgain(lines);
-    }
+    timer = start < end ? setTimeout(writeWaiting, FULL_PIPE_MS).unref() : undefined;
   };
 
   return {
     write: (line: string): void => {
-      const isIdle = start === end;
-      // In UTF-8 a character of a string takes at most three bytes.
-      if (end + 3 * line.length <= MAX_WAITING_BYTES) end += buffer.write(line, end);
-      else lost += 1;
-      if (isIdle && start < end) writeAfter(GATHER_MS);
+      // Not each time that a slow reader frees a little space.
+      if (lost > told && isRead && end - start < MAX_WAITING_BYTES / 2) {
+        append(lostLine(lost - told));
+        told = lost;
+      }
+      append(line);
     },
     /** How many lines were lost so far. */
     lostLines: (): number => lost,
-    /**
-     * Calls `listener` once the log is read again, with the number of lines that were lost until
-     * then.
-     */
-    onReadAgain: (listener: (lines: number) => void): void => {
-      onReadAgain = listener;
-    },
-    /** Resolves once everything has been written, or after `withinMs`. */
-    drained: async (withinMs: number): Promise<void> => {
-      if (start === end) return;
-      if (pause) writeNow();
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, withinMs);
-        onIdle = () => {
-          clearTimeout(timer);
-          resolve();
-        };
-      });
-    },
     /** Writes everything that waits, blocking for at most about `withinMs`. Never throws. */
     flushSync: (withinMs: number): void => {
-      clearTimeout(pause);
-      // A write that is under way either completes by itself or has no reader.
-      writeWithin(fd, buffer.subarray(start + inFlight, end), withinMs);
-      end = start + inFlight;
+      writeWithin(fd, buffer.subarray(start, end), withinMs);
+      start = end = 0;
     },
   };
 };
 
-const countLines = (bytes: Buffer): number => {
-  let lines = 0;
-  for (let at = bytes.indexOf('\n'); at >= 0; at = bytes.indexOf('\n', at + 1)) lines += 1;
-  return lines;
+const lostLine = (lines: number): string =>
+  `{"level":40,"severity":"WARNING","time":"${toIso(Date.now())}","lines":${lines},` +
+  '"msg":"log: lines were lost because the output was not read in time"}\n';
+
+/** Writes as much as there is room for. @returns how many bytes; undefined: nobody can read them */
+const tryWrite = (fd: number, bytes: Buffer): number | undefined => {
+  try {
+    return writeSync(fd, bytes);
+  } catch (error) {
+    return ['EAGAIN', 'EBUSY'].includes(codeOf(error)) ? 0 : undefined;
+  }
 };
+
+const countLines = (bytes: Buffer): number => bytes.reduce((n, byte) => n + Number(byte === LF), 0);
 
 /** Writes `bytes`, blocking for at most about `withinMs`. Never throws. */
 export const writeWithin = (fd: number, bytes: Buffer, withinMs: number): void => {
   const giveUpAtMs = performance.now() + withinMs;
   for (let at = 0; at < bytes.length;) {
-    try {
-      at += writeSync(fd, bytes, at);
-    } catch (error) {
-      if (!isFull(error) || performance.now() > giveUpAtMs) return;
-      Atomics.wait(NOTHING_TO_WAIT_FOR, 0, 0, SYNC_PAUSE_MS);
-    }
+    const written = tryWrite(fd, bytes.subarray(at));
+    if (written === undefined || (written === 0 && performance.now() > giveUpAtMs)) return;
+    at += written;
+    if (written === 0) Atomics.wait(NOTHING_TO_WAIT_FOR, 0, 0, SYNC_PAUSE_MS);
   }
 };
 
@@ -151,15 +114,11 @@ export const openNonBlocking = (stream: NodeJS.WriteStream & { readonly fd: numb
   }
 };
 
-const isFull = (error: unknown): boolean => codeOf(error) === 'EAGAIN' || codeOf(error) === 'EBUSY';
-
 /** Short enough for a person who watches the log. */
 const GATHER_MS = 10;
-/**
- * A pipe holds 64 KiB, and a reader that keeps up has emptied it by then. An attempt that fails
- * costs almost nothing.
- */
+/** A pipe holds 64 KiB, and a reader that keeps up has emptied it by then. */
 const FULL_PIPE_MS = 2;
 const MAX_WAITING_BYTES = 4 * 1_024 * 1_024;
 const SYNC_PAUSE_MS = 10;
+const LF = 10;
 const NOTHING_TO_WAIT_FOR = new Int32Array(new SharedArrayBuffer(4));

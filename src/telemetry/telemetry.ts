@@ -8,7 +8,7 @@ import type { StoreName } from '../sharing/store-report.ts';
 import type { ServiceEvent, StoreState } from './events.ts';
 import { createHistory } from './history.ts';
 import { watchAge } from './list-age.ts';
-import type { LostLines } from './log-stream.ts';
+import type { LogDestination } from './log-stream.ts';
 import { createEventLog, createLogger } from './log.ts';
 import { createMetrics } from './metrics.ts';
 
@@ -17,7 +17,7 @@ import { createMetrics } from './metrics.ts';
 
 export interface TelemetryOptions {
   readonly version: string;
-  readonly logDestination: DestinationStream & Partial<LostLines>;
+  readonly logDestination: DestinationStream & Partial<Pick<LogDestination, 'lostLines'>>;
   readonly redaction: Redaction;
   readonly clock: Clock;
   readonly list: Pick<BankList, 'status'>;
@@ -29,9 +29,6 @@ export interface TelemetryOptions {
 export const createTelemetry = (config: Config, options: TelemetryOptions) => {
   const { version, logDestination, redaction, clock, list } = options;
   const logger = createLogger(config.logLevel, redacting(logDestination, redaction));
-  logDestination.onReadAgain?.((lines) =>
-    logger.warn({ lines }, 'log: lines were lost because the output was not read in time'),
-  );
   const log = createEventLog(logger, config.banks.fields !== undefined);
   const history = createHistory(clock, () => list.status().ageMs);
   const failing = new Map<StoreName, StoreState['failing']>();

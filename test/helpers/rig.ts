@@ -9,7 +9,6 @@ import type { EnvironmentVariables } from '../../src/config/reader.ts';
 import { storeTime, type Clock } from '../../src/clock.ts';
 import { createService, type ServiceOptions } from '../../src/service.ts';
 import { loadRedisClient } from '../../src/sharing/redis-client.ts';
-import type { LostLines } from '../../src/telemetry/log-stream.ts';
 import { closeLater } from './close-later.ts';
 import { openEmulator } from './emulate.ts';
 import { createManualClock, type ManualClock } from './manual-clock.ts';
@@ -44,8 +43,6 @@ export interface RigOptions {
   readonly lookup?: LookupFunction;
   /** What stands for the disk with the snapshot. */
   readonly files?: ServiceOptions['files'];
-  /** What its log says of lines that were lost. */
-  readonly lostLines?: LostLines;
   /** The random numbers for jitter; by default always 0.5. */
   readonly random?: () => number;
 }
@@ -74,7 +71,7 @@ export const openRig = async (options: RigOptions = {}) => {
   });
   const service = createService(config, {
     version: '0.0.0-test',
-    logDestination: { write: (line: string) => void lines.push(line), ...options.lostLines },
+    logDestination: { write: (line: string) => void lines.push(line) },
     clock,
     ioClock: options.ioClock ?? patientClock,
     random: options.random ?? (() => 0.5),

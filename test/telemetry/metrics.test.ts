@@ -225,20 +225,6 @@ test('token renewals and failures of a store are counted; a store that is not co
   expect(await scrape()).not.toContain('store="redis"');
 });
 
-test('lines that the log has lost are counted, and told in one line once it is read again', async () => {
-  let readAgain = (_lines: number): void => undefined;
-  const lostLines = {
-    lostLines: () => 7,
-    onReadAgain: (listener: typeof readAgain) => void (readAgain = listener),
-  };
-  rig = await startLoadedRig({ lostLines });
-  await expectSamples({ banks_log_lines_lost_total: 7 });
-  expect(rig.log()).not.toContain('lines were lost');
-  readAgain(5);
-  const message = 'log: lines were lost because the output was not read in time';
-  expect(rig.log()).toMatch(new RegExp(`"level":40,.*"lines":5,"msg":"${message}"`));
-});
-
 test('docs/metrics.md has every metric with its type, labels and help; the alerts and the dashboard name no other', async () => {
   const folder = temporaryFolder();
   const MANAGEMENT_TOKEN_FILE = join(folder, 'token');
