@@ -21,6 +21,8 @@ interface RequestLogOptions {
   readonly logDestination: DestinationStream;
   readonly redact: Redaction['redact'];
   readonly clientAddress: ClientAddress;
+  /** Whose successes are logged at level debug; by default those of {@link PROBES}. */
+  readonly routineRoutes?: ReadonlySet<string>;
   /** Is given every finished request, whatever the log's level. */
   readonly emit?: (event: RequestEvent) => void;
 }
@@ -29,6 +31,7 @@ export type RequestLog = ReturnType<typeof createRequestLog>;
 
 export const createRequestLog = (options: RequestLogOptions) => {
   const { logger, logDestination, redact, clientAddress, emit } = options;
+  const { routineRoutes = PROBES } = options;
   /** Of the requests that Express is handling. */
   const records = new WeakMap<IncomingMessage, RequestRecord>();
   const isoTime = createIsoTime();
@@ -74,7 +77,8 @@ export const createRequestLog = (options: RequestLogOptions) => {
     // By default both, with all their headers.
     serializers: { req: () => undefined, res: () => undefined },
     wrapSerializers: false,
-    customLogLevel: (req, res) => (res.err ? 'error' : levelOf(recordOf(req), outcomeOf(req, res))),
+    customLogLevel: (req, res) =>
+      res.err ? 'error' : levelOf(recordOf(req), outcomeOf(req, res), routineRoutes),
     customSuccessMessage: () => 'request',
     customErrorMessage: () => 'request',
     customSuccessObject: (req, res) => lineOf(recordOf(req), outcomeOf(req, res)),
@@ -200,10 +204,14 @@ const lineOf = (record: RequestRecord, outcome: Outcome) => ({
 type RequestLine = ReturnType<typeof lineOf>;
 
 /**
- * {@link PROBES} come every few seconds from every side: their successes would be most of the log.
+ * Requests for routine routes come every few seconds: their successes would be most of the log.
  */
-const levelOf = ({ listState }: RequestRecord, { route, status }: Outcome) => {
-  if (PROBES.has(route)) return status !== undefined && status < 400 ? 'debug' : 'info';
+const levelOf = (
+  { listState }: RequestRecord,
+  { route, status }: Outcome,
+  routineRoutes: ReadonlySet<string>,
+) => {
+  if (routineRoutes.has(route)) return status !== undefined && status < 400 ? 'debug' : 'info';
   if (!isServerError(status)) return 'info';
   return listState !== undefined && !isServable(listState) ? 'error' : 'warn';
 };

@@ -14,6 +14,7 @@ import type { CommonHeaders } from '../http/common-headers.ts';
 import type { Cors } from '../http/cors.ts';
 import { JSON_TYPE, sendUncached } from '../http/headers.ts';
 import { sendProblem } from '../http/problems.ts';
+import { PROBES } from '../http/health.ts';
 import { createRequestLog } from '../http/request-log.ts';
 import type { Redaction } from '../secrets/redaction.ts';
 import type { SecretFileState } from '../secrets/secrets.ts';
@@ -65,7 +66,13 @@ export const createManagementApp = (
   const { hosts } = config.management;
   const clientAddress = createClientAddress(config.trustProxy);
   // Without `emit`: these requests are logged and not counted, since they are not users'.
-  const requestLog = createRequestLog({ logger, logDestination, redact, clientAddress });
+  const requestLog = createRequestLog({
+    logger,
+    logDestination,
+    redact,
+    clientAddress,
+    routineRoutes: ROUTINE_ROUTES,
+  });
   const instance = { environment, version, hostName: hostname(), fields: config.banks.fields };
   const statusPage: RequestHandler = (req, res) => {
     const now = {
@@ -107,6 +114,16 @@ export const createManagementApp = (
     },
   );
 };
+
+/** An open status page asks every 5 s, and Prometheus asks for ever. */
+const ROUTINE_ROUTES = new Set([
+  ...PROBES,
+  '/metrics',
+  '/',
+  '/status-page.css',
+  '/plots.css',
+  '/status-page.js',
+]);
 
 /**
  * A message may name fields of the provider, and one of them may be a secret. Only what people read

@@ -7,6 +7,7 @@ import { makeBanks } from '../helpers/banks.ts';
 import { BANKS, UNUSABLE } from '../helpers/emulate.ts';
 import { sendRaw, type RawAnswer } from '../helpers/raw-http.ts';
 import { nextLoad, startLoadedRig, type Rig } from '../helpers/rig.ts';
+import { eventually } from '../helpers/wait-until.ts';
 import { temporaryFolder } from '../helpers/temporary-folder.ts';
 
 // The management port: a forced refresh, what it accepts, and who may ask for it; pages of other
@@ -59,6 +60,17 @@ test('a refresh loads now, and says whether anything changed', async () => {
     rejected: UNUSABLE,
   });
   expect(rig.emulator.listCalls()).toBe(3);
+});
+
+test('what an open status page and Prometheus ask for is no line of level info, and a refresh is', async () => {
+  await start();
+  for (const path of ['/', '/status-page.js', '/metrics', '/healthz'])
+    await supertest(rig.managementUrl).get(path).expect(200);
+  await supertest(rig.managementUrl).get('/nothing').expect(404);
+  await refresh(200);
+  await eventually(() => rig.log().includes('"path":"/refresh"'));
+  const paths = [...rig.log().matchAll(/"path":"([^"]*)"/g)].map(([, path]) => path);
+  expect(paths).toEqual(['/nothing', '/refresh']);
 });
 
 test('without a configured token nobody can refresh', async () => {
