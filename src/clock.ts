@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 
 // The clock for everything that waits or measures ages. Tests pass one that they move by hand.
 //
-// There are three kinds of time, and each has its own type, so that the compiler keeps them apart:
+// There are two kinds of time, and each has its own type, so that the compiler keeps them apart:
 // the difference of two times of one kind is a number of milliseconds; two kinds have no
 // difference.
 
@@ -16,8 +16,6 @@ export type MonotonicMs = number & { readonly [kind]: 'monotonic' };
  * time.
  */
 export type WallMs = number & { readonly [kind]: 'wall' };
-/** Milliseconds since 1970 by the clock of the shared store. */
-export type StoreMs = number & { readonly [kind]: 'store' };
 
 // The only places where a number becomes a time.
 export function monotonic(ms: number): MonotonicMs;
@@ -26,10 +24,6 @@ export function monotonic(ms: number): number {
 }
 export function wall(ms: number): WallMs;
 export function wall(ms: number): number {
-  return ms;
-}
-export function storeTime(ms: number): StoreMs;
-export function storeTime(ms: number): number {
   return ms;
 }
 
@@ -142,10 +136,6 @@ export const toDate = (wallMs: number): Date =>
 
 /** A wall-clock time as ISO 8601 writes it, within the years of {@link toDate}. */
 export const toIso = (wallMs: number): string => toDate(wallMs).toISOString();
-
-/** A time of this process by the wall clock as it is now. */
-export const toWall = (atMs: MonotonicMs, clock: Pick<Clock, 'wallMs' | 'monotonicMs'>): WallMs =>
-  wall(clock.wallMs() - (clock.monotonicMs() - atMs));
 
 /**
  * A moment in the past, as it may be shown at `nowMs`, both in wall-clock milliseconds: a clock

@@ -1,19 +1,21 @@
-// The kinds of failed loads, in one table: what is wrong, what to do, at which step of the
-// load, and what clients get without a list to serve. The error, the metrics, the answers, the
-// status page and the doctor use it, and a test compares the documents with it.
+// The kinds of failed loads, in one table: what is wrong, what to do, which variables may change it,
+// and what clients get without a list to serve. The error, the metrics, the answers, the status
+// page and the doctor use it, and a test compares the documents with it.
 
 export interface FailureKind extends FailureTexts {
   /** The problem that clients get while there is no list to serve. */
   readonly problem:
     'provider_unavailable' | 'provider_timeout' | 'provider_invalid_answer' | 'internal_error';
+  /** A list has arrived, and was refused. */
+  readonly isRefusal?: true;
 }
 
 export interface FailureTexts {
   /** What is wrong, for an operator who does not know the service. */
   readonly summary: string;
   readonly actions: readonly Action[];
-  /** The step of the load that fails; undefined where only what the doctor sees can tell. */
-  readonly step?: LoadStep;
+  /** The variables that may change it, with their values where those are few. */
+  readonly variables: readonly string[];
 }
 
 /** What to do: a sentence, or one that a shell command completes. */
@@ -21,25 +23,18 @@ export type Action = string | { readonly text: string; readonly command: ShellCo
 
 export type ShellCommand = 'doctor' | 'accept-shrunk' | 'accept-drifted';
 
-/** The steps in the order in which a load takes them. */
-export const LOAD_STEPS = [
-  'token',
-  'address',
-  'TLS',
-  'status',
-  'content',
-  'list',
-  'entries',
-] as const;
-
-export type LoadStep = (typeof LOAD_STEPS)[number];
-
 export const RETRIES =
   'The next attempt is made automatically, at the time that is shown. POST /refresh makes one now.';
 const withDoctor = (text: string): Action => ({ text, command: 'doctor' });
-const RUN_DOCTOR = withDoctor(
+export const RUN_DOCTOR = withDoctor(
   'The doctor makes one request to the provider and reports each step:',
 );
+
+/** The base address of the environment, or the address of the token endpoint. */
+export const BASE_URL_VARIABLES = 'PROVIDER_…_BASE_URL';
+/** The variables of the configured way to a token. */
+export const TOKEN = 'PROVIDER_ACCESS_TOKEN';
+const PROXIES = ['HTTPS_PROXY', 'HTTP_PROXY', 'NO_PROXY'];
 
 /** Makes the names of the kinds a closed set, and checks each row. */
 const table = <Kind extends string>(kinds: Readonly<Record<Kind, FailureKind>>) => kinds;
@@ -50,7 +45,12 @@ export const FAILURE_KINDS = table({
     problem: 'provider_unavailable',
     summary:
       'The provider cannot be reached. It is down, or something in between is: DNS, network, proxy or TLS.',
-    actions: [RETRIES, RUN_DOCTOR],
+    actions: [
+      'Check the address and its port, and the DNS and the network of this machine. Inside a container, localhost is the container itself.',
+      RETRIES,
+      RUN_DOCTOR,
+    ],
+    variables: [BASE_URL_VARIABLES, ...PROXIES, 'PROVIDER_TLS_CA_FILE', 'PROVIDER_TLS_CERT_FILE'],
   },
   /**
    * The proxy in HTTPS_PROXY or HTTP_PROXY: no connection to it, or it opened no tunnel in time.
@@ -65,7 +65,7 @@ export const FAILURE_KINDS = table({
       RETRIES,
       RUN_DOCTOR,
     ],
-    step: 'address',
+    variables: PROXIES,
   },
   /** The proxy answered that it does not let this request through: 407, 403 or another 4xx. */
   proxy_refused: {
@@ -77,13 +77,18 @@ export const FAILURE_KINDS = table({
       'Then ask who runs the proxy to allow this host.',
       RUN_DOCTOR,
     ],
-    step: 'address',
+    variables: PROXIES,
   },
   /** No complete answer inside PROVIDER_TIMEOUT. */
   timeout: {
     problem: 'provider_timeout',
     summary: 'The provider does not send a complete response within PROVIDER_TIMEOUT.',
-    actions: [RETRIES, 'If the provider is merely slow, raise PROVIDER_TIMEOUT.', RUN_DOCTOR],
+    actions: [
+      RETRIES,
+      'If the provider is merely slow, raise PROVIDER_TIMEOUT. If there is no connection at all, a firewall may drop what is sent.',
+      RUN_DOCTOR,
+    ],
+    variables: ['PROVIDER_TIMEOUT', BASE_URL_VARIABLES, ...PROXIES],
   },
   /** 429. */
   rate_limited: {
@@ -94,62 +99,86 @@ export const FAILURE_KINDS = table({
       'Nothing at first: the service waits for as long as the provider asks, but without a list to serve for at most 1 min.',
       'If it lasts, find out who else uses the credentials, or raise CACHE_TTL.',
     ],
-    step: 'status',
+    variables: ['CACHE_TTL'],
   },
   /** 5xx. */
   unavailable: {
     problem: 'provider_unavailable',
     summary: 'The provider, or a gateway in front of it, has an internal failure.',
     actions: ['Tell the provider. Nothing on this side appears to be wrong.', RETRIES],
-    step: 'status',
+    variables: [BASE_URL_VARIABLES],
   },
   /** 401: the provider does not accept the token. */
   unauthorized: {
     problem: 'provider_invalid_answer',
-    summary: 'The provider rejects the access token.',
+    summary:
+      'The provider rejects the access token: it has expired, was revoked, or belongs to the other environment.',
     actions: [
-      'Install a valid token. A token file is read again automatically; a changed environment variable needs a restart.',
+      'Install a valid token. A token file is read again automatically; a changed environment variable needs a restart. If the token is granted, check that token endpoint and provider belong together.',
       RUN_DOCTOR,
     ],
+    variables: [TOKEN, BASE_URL_VARIABLES],
   },
-  /** There is no token to send: its file cannot be read, or the token endpoint gives none. */
+  /** The token endpoint has responded, and gives no token. */
   no_token: {
     problem: 'provider_invalid_answer',
-    summary:
-      'There is no access token: the token file is unusable, or the token endpoint issues none.',
+    summary: 'The token endpoint responds, but grants no access token.',
     actions: [
-      'Check the token file, or the token endpoint’s address and the client credentials.',
+      'Compare the request with the provider’s documentation: address, client, way of authentication, format and parameters. A correct secret is rejected too if it is sent in another way than the endpoint expects.',
       RUN_DOCTOR,
+    ],
+    variables: [
+      'PROVIDER_TOKEN_URL',
+      'PROVIDER_CLIENT_ID',
+      'PROVIDER_CLIENT_SECRET',
+      'PROVIDER_TOKEN_AUTH (basic, basic_plain or post)',
+      'PROVIDER_TOKEN_FORMAT (form or json)',
+      'PROVIDER_TOKEN_SCOPE',
+      'PROVIDER_TOKEN_PARAMS',
+      'PROVIDER_TOKEN_FIELD',
     ],
   },
   /** 403, 404, another 4xx, a redirect, or a success other than 200. */
   unexpected_status: {
     problem: 'provider_invalid_answer',
-    summary: 'The provider responds with a status other than 200, such as 403, 404 or a redirect.',
-    actions: ['Check the base address, and the rights that these credentials have.', RUN_DOCTOR],
+    summary:
+      'The provider responds with a status other than 200, such as 403, 404 or a redirect, which is not followed.',
+    actions: [
+      'Check the base address, and the rights that these credentials have. With 403, ask whether an API key is needed (PROVIDER_HEADERS), or whether addresses must be registered.',
+      RUN_DOCTOR,
+    ],
+    variables: [BASE_URL_VARIABLES, 'PROVIDER_HEADERS', 'PROVIDER_QUERY', TOKEN],
   },
-  /** Not JSON, not UTF-8, cut short, labelled as something else, or nested too deep. */
+  /** Not JSON, not UTF-8, cut short, with another encoding than requested, or nested too deep. */
   malformed: {
     problem: 'provider_invalid_answer',
     summary:
-      'The provider’s response is not valid JSON. Often it is the error page of something in between.',
-    actions: [RUN_DOCTOR, 'If the response is the provider’s own, tell the provider.'],
+      'The provider’s response is not valid JSON in UTF-8, or cannot be read. Often it is a maintenance page, or the error page of something in between.',
+    actions: [
+      RUN_DOCTOR,
+      'If the response is the provider’s own, tell the provider. Otherwise check the base address.',
+    ],
+    variables: [BASE_URL_VARIABLES],
   },
   /** JSON, but not a list. */
   not_a_list: {
     problem: 'provider_invalid_answer',
     summary: 'The provider’s response is JSON, but not a list. Its format may have changed.',
-    actions: [RUN_DOCTOR, 'Ask the provider whether the change is intended.'],
+    actions: [
+      RUN_DOCTOR,
+      'If the list is inside the response, set BANK_LIST to its path. Otherwise ask the provider whether the change is intended.',
+    ],
+    variables: ['BANK_LIST', BASE_URL_VARIABLES],
   },
-  /** More than PROVIDER_MAX_BODY, received or published, or more entries than any list has. */
+  /** More than PROVIDER_MAX_BODY, or more entries than any list has. */
   too_large: {
     problem: 'provider_invalid_answer',
     summary:
-      'The provider’s response is larger than PROVIDER_MAX_BODY allows after decompression, or has more than 50,000 entries, or one above 64 KiB.',
+      'The provider’s response is larger than PROVIDER_MAX_BODY allows after decompression, or has more than 50,000 entries.',
     actions: [
-      'See under “Details” which it is, and ask the provider whether that is correct. If it is, raise PROVIDER_MAX_BODY (up to 16mb); the other limits are fixed.',
+      'See under “Details” which it is, and ask the provider whether that is correct. If it is, raise PROVIDER_MAX_BODY (up to 16mb); the number of entries is fixed.',
     ],
-    step: 'content',
+    variables: ['PROVIDER_MAX_BODY', BASE_URL_VARIABLES],
   },
   /** A published name or value contains a secret of this service. */
   echoed_secret: {
@@ -160,7 +189,8 @@ export const FAILURE_KINDS = table({
       'See under “Details” whose secret it is. Tell the provider at once, and rotate that secret.',
       'Until the provider stops, take the field that contains it out of BANK_FIELDS, and restart this service.',
     ],
-    step: 'entries',
+    variables: ['BANK_FIELDS'],
+    isRefusal: true,
   },
   /** Fewer entries than GUARD_MIN_BANKS. */
   too_few: {
@@ -170,7 +200,8 @@ export const FAILURE_KINDS = table({
     actions: [
       'Ask the provider whether this client may see the banks. If so few are right, lower GUARD_MIN_BANKS.',
     ],
-    step: 'entries',
+    variables: ['GUARD_MIN_BANKS'],
+    isRefusal: true,
   },
   /** The share of unusable entries is above GUARD_MAX_SHRINK. */
   unusable_entries: {
@@ -182,7 +213,8 @@ export const FAILURE_KINDS = table({
         'Compare BANK_FIELDS and BANK_REQUIRED_FIELDS with the fields that the doctor finds:',
       ),
     ],
-    step: 'entries',
+    variables: ['BANK_FIELDS', 'BANK_REQUIRED_FIELDS', 'GUARD_MAX_SHRINK'],
+    isRefusal: true,
   },
   /**
    * No entry has a field of BANK_FIELDS that is not optional, and no list is cached to compare
@@ -196,7 +228,8 @@ export const FAILURE_KINDS = table({
       withDoctor('Compare BANK_FIELDS with the fields that the doctor finds:'),
       'Correct the name. If the field may really be missing, write ? after it in BANK_FIELDS. Then restart this service.',
     ],
-    step: 'entries',
+    variables: ['BANK_FIELDS'],
+    isRefusal: true,
   },
   /**
    * The list lost more than GUARD_MAX_SHRINK of the cached one's entries, or of the largest one's
@@ -209,7 +242,8 @@ export const FAILURE_KINDS = table({
       'Ask the provider whether that many banks are really gone.',
       { text: 'If they are, accept this one list:', command: 'accept-shrunk' },
     ],
-    step: 'entries',
+    variables: ['GUARD_MAX_SHRINK'],
+    isRefusal: true,
   },
   /** More than GUARD_MAX_DRIFT of the entries lost a published field, or changed its JSON type. */
   drifted: {
@@ -226,13 +260,15 @@ export const FAILURE_KINDS = table({
         command: 'accept-drifted',
       },
     ],
-    step: 'entries',
+    variables: ['BANK_FIELDS', 'GUARD_MAX_DRIFT'],
+    isRefusal: true,
   },
   /** A defect of this service: anything thrown that is none of the above. */
   internal: {
     problem: 'internal_error',
     summary: 'An unexpected error in this service: a defect.',
     actions: ['Report it with the log from the time of the first failure.', RETRIES],
+    variables: [],
   },
 });
 
@@ -240,6 +276,5 @@ export const FAILURE_KINDS = table({
 export const UNUSABLE_FILE_TEXTS: FailureTexts = {
   summary: 'No request was made, because a file that it needs cannot be used.',
   actions: ['Correct the file of the variable that is named.', RETRIES],
-  // The other files are those of the token, which is a step of its own.
-  step: 'TLS',
+  variables: [],
 };

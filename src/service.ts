@@ -1,56 +1,116 @@
+import type { LookupFunction } from 'node:net';
+import { createBankList } from './banks/bank-list.ts';
+import { createSoleReplica } from './banks/fleet.ts';
+import type { Compressors } from './banks/representation.ts';
 import { systemClock, type Clock } from './clock.ts';
-import { ConfigError, secretsOf, type Config } from './config/config.ts';
-import { createCore, type Core, type CoreOptions } from './core.ts';
+import { ConfigError, secretSourcesOf, secretsOf, type Config } from './config/config.ts';
 import { createPublicServer } from './http/public-server.ts';
 import { createManagementServer } from './management/management-server.ts';
 import type { DrainTimes } from './management/drain-times.ts';
+import { createProvider } from './provider/provider.ts';
 import { createRedaction, type Redaction } from './secrets/redaction.ts';
+import { createSecrets } from './secrets/secrets.ts';
+import { createEnvelope } from './sharing/envelope.ts';
+import type { ConnectToRedis } from './sharing/redis-client.ts';
+import { createRedisFleet } from './sharing/redis-fleet.ts';
+import { createSnapshotFile } from './sharing/snapshot-file.ts';
+import { createStoreReport, type StoreName } from './sharing/store-report.ts';
 import type { ServiceEvent } from './telemetry/events.ts';
 import { createTelemetry, type TelemetryOptions } from './telemetry/telemetry.ts';
 
 // The composition root: every part is made here and given what it uses. Two services can live in
 // one process.
 
-/** By default the clock and the random numbers are the system's. */
 export interface ServiceOptions {
   readonly version: string;
-  readonly clock?: Clock;
-  readonly random?: () => number;
-  // For tests: see CoreOptions.
-  readonly ioClock?: CoreOptions['ioClock'];
-  readonly lookup?: CoreOptions['lookup'];
-  readonly loadRedisClient?: CoreOptions['loadRedisClient'];
-  readonly files?: CoreOptions['files'];
-  readonly compressors?: CoreOptions['compressors'];
   readonly logDestination: TelemetryOptions['logDestination'];
   /** Is given every secret; the caller uses it for what it writes besides the log. */
   readonly redaction?: Redaction;
+  // For tests; by default the system's.
+  readonly clock?: Clock;
+  /** Measures the deadlines of Redis, which do not follow a clock that is moved by hand. */
+  readonly ioClock?: Clock;
+  /** A number in [0, 1), for jitter. */
+  readonly random?: () => number;
+  readonly lookup?: LookupFunction;
+  readonly connectToRedis?: ConnectToRedis | undefined;
+  readonly compressors?: Compressors;
 }
 
+// Each part once, in the order of dependence.
+// oxlint-disable-next-line max-lines-per-function
 export const createService = (config: Config, options: ServiceOptions) => {
-  const { clock = systemClock, random = Math.random } = options;
-  const { version, logDestination } = options;
+  const { version, logDestination, clock = systemClock, random = Math.random } = options;
+  const { provider: providerConfig, banks, cache } = config;
   const redaction = options.redaction ?? createRedaction();
   const { addSecret, redact, findEcho } = redaction;
   for (const [variable, secret] of secretsOf(config)) addSecret(variable, secret);
   let drain: DrainTimes | undefined;
-  let isCoreStopped = false;
-  // `telemetry` is assigned below: nothing may be emitted while the core is created.
-  const emit = (event: ServiceEvent): void => {
-    // Stopping the core ends the operations of Redis, which is not a failure of Redis.
-    if (isCoreStopped && event.type === 'store-failed' && event.store === 'CACHE_REDIS_URL') return;
-    telemetry.emit(event);
-  };
+  // `telemetry` is assigned below: nothing is emitted while the parts are made.
+  const emit = (event: ServiceEvent): void => telemetry.emit(event);
 
-  const core = createCore(config, { ...options, clock, random, addSecret, findEcho, emit });
-  const { list, secrets } = core;
+  const secrets = createSecrets({ ...secretSourcesOf(config), addSecret, clock, onEvent: emit });
+  const provider = createProvider(config, {
+    version,
+    clock,
+    random,
+    secrets,
+    addSecret,
+    findEcho,
+    onEvent: emit,
+    lookup: options.lookup,
+  });
+  const envelope = createEnvelope({
+    provider: providerConfig,
+    banks,
+    policy: cache,
+    clock,
+    readKey: cache.signingKey && (() => secrets.read('CACHE_SIGNING_KEY')),
+  });
+  const snapshot =
+    cache.snapshotFile === undefined
+      ? undefined
+      : createSnapshotFile({
+          path: cache.snapshotFile,
+          envelope,
+          clock,
+          report: createStoreReport('CACHE_SNAPSHOT_FILE', emit),
+        });
+  const redis =
+    cache.redisUrl &&
+    createRedisFleet({
+      envelope,
+      policy: cache,
+      clock,
+      ioClock: options.ioClock ?? clock,
+      readUrl: () => secrets.read('CACHE_REDIS_URL'),
+      report: createStoreReport('CACHE_REDIS_URL', emit),
+      connect: options.connectToRedis,
+    });
+  const list = createBankList({
+    policy: cache,
+    guard: { ...config.guard, fields: banks.fields, maxStaleMs: cache.maxStaleMs },
+    loadTimeoutMs: providerConfig.timeoutMs,
+    load: provider.load,
+    fleet: redis ?? createSoleReplica(clock),
+    save: (taken) => snapshot?.save(taken),
+    clock,
+    random,
+    emit,
+    compressors: options.compressors,
+  });
+
+  const stores: readonly StoreName[] = [
+    ...(snapshot ? (['CACHE_SNAPSHOT_FILE'] as const) : []),
+    ...(redis ? (['CACHE_REDIS_URL'] as const) : []),
+  ];
   const telemetry = createTelemetry(config, {
     version,
     logDestination,
     redaction,
     clock,
     list,
-    stores: core.stores,
+    stores,
     secretFiles: secrets.states,
   });
   const { logger, metrics, history, uptimeMs } = telemetry;
@@ -59,31 +119,42 @@ export const createService = (config: Config, options: ServiceOptions) => {
     list,
     clock,
     version,
-    environment: config.provider.environment,
     logger,
     logDestination,
     redact,
     emit,
+    environment: providerConfig.environment,
     stores: telemetry.stores,
     secretFiles: secrets.states,
     isDraining: () => drain !== undefined,
   };
   const publicServer = createPublicServer(config, serverOptions);
-  const { token } = config.management;
   const managementServer = createManagementServer(config, {
     ...serverOptions,
-    renewSecrets: core.renewSecrets,
     metrics,
     history,
     uptimeMs,
-    readToken: token && (() => secrets.read('MANAGEMENT_TOKEN')),
+    readToken: config.management.token && (() => secrets.read('MANAGEMENT_TOKEN')),
+    /** Reads all secrets again. @returns what failed, a sentence each */
+    renewSecrets: async () => {
+      const unusable = await secrets.check();
+      const tokenProblem = await provider.token.renew();
+      return [
+        ...unusable.map(
+          ({ variable, problem, consequence }) => `${variable} ${problem}; ${consequence}`,
+        ),
+        ...(tokenProblem === undefined ? [] : [tokenProblem]),
+      ];
+    },
     drain: () => drain,
   });
 
-  const stopCore = async (): Promise<void> => {
-    isCoreStopped = true;
+  const stopList = async (): Promise<void> => {
     secrets.stop();
-    await core.stop();
+    provider.close();
+    await list.stop();
+    redis?.close();
+    await snapshot?.stop();
   };
 
   return {
@@ -94,14 +165,16 @@ export const createService = (config: Config, options: ServiceOptions) => {
      * usable and no list was restored.
      */
     start: async () => {
-      const unusableFiles = await secrets.check();
+      const unusable = await secrets.check();
       assertNotStopped(drain);
-      const restoredFrom = await core.restore();
+      await list.restore(await snapshot?.read());
       assertNotStopped(drain);
       // With a list to serve, the service starts: the files can be corrected while it runs.
-      if (unusableFiles.length > 0 && !list.served()) {
-        await stopCore();
-        throw toConfigError(unusableFiles);
+      if (unusable.length > 0 && !list.served()) {
+        await stopList();
+        throw new ConfigError(
+          unusable.map(({ variable, problem }) => ({ variables: [variable], text: problem })),
+        );
       }
       // First, with all that it loads: clients of the public port can take all file descriptors.
       const { listen } = config.management;
@@ -113,14 +186,14 @@ export const createService = (config: Config, options: ServiceOptions) => {
         {
           url: publicUrl,
           managementUrl,
-          ...configurationFacts(config),
           version,
-          token: core.tokenVariable,
-          restoredFrom: restoredFrom ?? 'none',
+          environment: providerConfig.environment,
+          fields: banks.fields?.map(({ name }) => name).join(',') ?? 'all',
+          token: provider.token.variable,
         },
         'listening',
       );
-      core.start();
+      list.start();
       secrets.start();
       return { publicUrl, managementUrl };
     },
@@ -133,25 +206,15 @@ export const createService = (config: Config, options: ServiceOptions) => {
       const nowMs = clock.wallMs();
       drain = { acceptsUntilMs: nowMs + noticeMs, endsByMs: nowMs + config.shutdownGraceMs };
       await publicServer.drain({ noticeMs, graceMs: config.shutdownGraceMs });
-      await stopCore();
+      await stopList();
       // The management port closes last: operators may watch the drain, and a refresh that waits
       // gets its response in this turn of the event loop.
       await clock.turn();
       await managementServer.close();
-      telemetry.close();
       logger.info('stopped');
     },
   };
 };
-
-const toConfigError = (files: Awaited<ReturnType<Core['secrets']['check']>>): ConfigError =>
-  new ConfigError(files.map(({ variable, problem }) => ({ variables: [variable], text: problem })));
-
-/** The configuration in the line `listening`. */
-const configurationFacts = ({ provider, banks }: Config) => ({
-  environment: provider.environment,
-  fields: banks.fields?.map(({ name }) => name).join(',') ?? 'all',
-});
 
 const assertNotStopped = (drain: DrainTimes | undefined): void => {
   if (drain) throw new Error('The service was stopped while it started.');

@@ -95,10 +95,7 @@ test('a list that loses a fifth at each load is refused before it has lost more 
     answer = await refresh();
   }
   expect(await count()).toBe(400);
-  expect(answer).toEqual([
-    502,
-    expect.stringContaining('shrank from 500 to 320 entries in the last 7 days'),
-  ]);
+  expect(answer).toEqual([502, expect.stringContaining('shrank from 500 to 320 entries')]);
 });
 
 test('after a far too long list that passed, the right one comes back without an operator', async () => {

@@ -42,9 +42,6 @@ npm run lint
 npm run types
 npm run lint:openapi
 
-step 'The simulation: runs of fixed seeds'
-npm run simulate -- --mode quick --runs 96 --seed 1
-
 step 'The demo starts, answers and stops on Ctrl-C'
 output=$(mktemp)
 set -m # A process group of its own, which Ctrl-C reaches as a whole.

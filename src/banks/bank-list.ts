@@ -1,28 +1,65 @@
-import { once } from 'node:events';
-import { toWall, type Clock, type WallMs } from '../clock.ts';
+import { randomBytes, randomInt } from 'node:crypto';
+import { EventEmitter, once } from 'node:events';
+import type { Clock } from '../clock.ts';
 import { withDeadline } from '../deadline.ts';
+import {
+  newId,
+  NO_VIEW,
+  readWait,
+  writeWait,
+  type Failing,
+  type Fleet,
+  type SavedList,
+  type View,
+} from './fleet.ts';
+import { freshness, isServable, type Freshness, type FreshnessPolicy } from './freshness.ts';
+import { guard, remember, type GuardPolicy, type Overridable } from './guard.ts';
+import { createHeldList } from './held-list.ts';
 import type { CachedList, ServedList } from './cached-list.ts';
-import type { LoadFailures } from './failures.ts';
-import type { Freshness } from './freshness.ts';
-import type { Overridable } from './guard/guard.ts';
-import type { ListKeeper } from './list-keeper.ts';
+import { compareLists, type ListChange } from './list-change.ts';
+import type { ListEvent, ListLoad, ListSource } from './list-event.ts';
 import { LoadError, STOPPING } from './load-error.ts';
-import type { createRenewal } from './loading/renewal.ts';
-import { wasStored } from './order.ts';
+import type { LoadedList } from './reading/list-reader.ts';
+import { represent, type Compressors } from './representation.ts';
+import { renewalLeadMs, retryDelayMs } from './schedule.ts';
 
-// The list that the service serves, for those who use it: what is cached (list-keeper.ts), and when
-// it is renewed (loading/renewal.ts). Once there is one, nobody waits for the provider.
+// The list that the service serves, and when it is renewed: one loop, which looks at Redis every
+// second, takes a later list that is there, and loads one when that is due and no other replica
+// does. The list with the greater id is the later one, everywhere. With a list, nobody waits for
+// the provider, a file or Redis.
 
-export interface ListStatus extends Omit<LoadFailures, 'failing'> {
-  /** Undefined when the last load succeeded. */
-  readonly failing: ShownFailures | undefined;
+export interface BankListOptions {
+  readonly policy: FreshnessPolicy;
+  readonly guard: GuardPolicy;
+  /** Longest time for a load, and for a request that waits for one. */
+  readonly loadTimeoutMs: number;
+  /** Loads a list from the provider. @throws {LoadError} */
+  readonly load: (signal: AbortSignal) => Promise<LoadedList>;
+  readonly fleet: Fleet;
+  /** Keeps the list on disk. */
+  readonly save: (list: CachedList) => void;
+  readonly clock: Clock;
+  /** A number in [0, 1), for jitter. */
+  readonly random: () => number;
+  /** Node's own unless given. */
+  readonly compressors?: Compressors | undefined;
+  readonly emit: (event: ListEvent) => void;
+}
+
+export interface ListStatus {
   readonly state: Freshness;
+  /** The list, however old it is. */
   readonly cached: CachedList | undefined;
   readonly ageMs: number | undefined;
-  /**
-   * Whether the other replicas have the cached list too, or will have as soon as they look;
-   * undefined: there are none.
-   */
+  /** The newest failure; undefined once a later list has come. */
+  readonly failure: LoadError | undefined;
+  /** `sinceMs`: when the first one failed, in wall-clock milliseconds. */
+  readonly failing: { readonly sinceMs: number; readonly attempts: number } | undefined;
+  /** The newest failure, whether or not a list has followed; `atMs` by the wall clock. */
+  readonly lastFailure: { readonly error: LoadError; readonly atMs: number } | undefined;
+  /** The last change beyond GUARD_MAX_SHRINK that this replica saw; `atMs` by the wall clock. */
+  readonly largeChange: (ListChange & { readonly atMs: number }) | undefined;
+  /** Whether Redis has the list too; undefined without Redis. */
   readonly isShared: boolean | undefined;
   /** Whether this replica is loading. */
   readonly isLoading: boolean;
@@ -30,37 +67,314 @@ export interface ListStatus extends Omit<LoadFailures, 'failing'> {
   readonly nextLoadInMs: number;
 }
 
-/** The loads that failed one after the other, for people. */
-export interface ShownFailures {
-  /** When the first one failed, by the wall clock as it is now. */
-  readonly sinceMs: WallMs;
-  readonly attempts: number;
-}
+/** What became of an operator's load. */
+export type RefreshResult =
+  /**
+   * The list of this load is held, or one that was asked for later. `isShared`: whether Redis has
+   * it; undefined without Redis.
+   */
+  | { readonly outcome: 'ok'; readonly isShared: boolean | undefined }
+  /** A list that was asked for later is held, so the one to be accepted was not. */
+  | { readonly outcome: 'overtaken' }
+  | { readonly outcome: 'failed'; readonly error: LoadError };
 
-export interface BankListOptions {
-  readonly keeper: ListKeeper;
-  readonly renewal: ReturnType<typeof createRenewal>;
-  /** Whether there is a store that other replicas use. */
-  readonly hasReplicas: boolean;
-  /** Longest time for a request's wait. */
-  readonly loadTimeoutMs: number;
-  readonly clock: Clock;
+interface Operator {
+  readonly overrides: readonly Overridable[];
+  readonly requestId: string;
+  readonly result: Promise<RefreshResult>;
+  readonly resolve: (result: RefreshResult) => void;
 }
 
 export type BankList = ReturnType<typeof createBankList>;
 
+/** How often Redis is looked at. */
+const TICK_MS = 1_000;
+/** The shortest wait of the loop: nothing that goes wrong may make it spin. */
+const SHORTEST_SLEEP_MS = 50;
+/** A claim to load outlasts the load by this: an operation of Redis before it and one after it. */
+const HOLD_MARGIN_MS = 2_000;
+/** The longest time between two attempts while no list can be served. */
+const NO_LIST_MS = 60_000;
+/** At least this much of a `Retry-After` is obeyed; more where the TTL is longer. */
+const LONGEST_WAIT_MS = 3_600_000;
+
+// One closure: its variables are the state of the loop.
+// oxlint-disable-next-line max-lines-per-function
 export const createBankList = (options: BankListOptions) => {
-  const { keeper, renewal, hasReplicas, loadTimeoutMs, clock } = options;
-  const { cache, failures, changes } = keeper;
+  const { policy, loadTimeoutMs, fleet, clock, random, compressors, emit } = options;
+  const holdMs = loadTimeoutMs + HOLD_MARGIN_MS;
+  const noListMs = Math.max(NO_LIST_MS, holdMs);
+  const longestWaitMs = Math.max(policy.ttlMs, LONGEST_WAIT_MS);
+  const now = (): number => clock.monotonicMs();
+
+  const held = createHeldList(policy, clock);
+  /** The newest look at Redis. */
+  let view: View = NO_VIEW;
+  /** The id of the list in Redis, if that cannot be used. */
+  let unusable = '';
+  /** Whether this replica has agreed with Redis on one list since it started. */
+  let hasJoined = false;
+  /** The newest hold that was acted upon. */
+  let seenHold = '';
+  /** Until when the load of another replica is waited for. */
+  let holdUntilMs = 0;
+  let failing: (Failing & { readonly sinceMs: number }) | undefined;
+  let lastFailure: ListStatus['lastFailure'];
+  let largeChange: ListStatus['largeChange'];
+  /** When the next load is due. */
+  let nextAtMs = -Infinity;
+  let loading: Promise<void> | undefined;
+  /** Operators who wait for a load. */
+  const wanted: Operator[] = [];
+  /** The state that was last reported. */
+  let state: Freshness = 'empty';
+  const stopping = new AbortController();
+  let running: Promise<void> | undefined;
+  let wake = (): void => {};
+  /** Emits `change` when another list is held, and when loads fail. */
+  const changes = new EventEmitter().setMaxListeners(Infinity);
+
+  /**
+   * What of this replica's counts beside the list in Redis. Nothing, until it has joined: a
+   * snapshot, or a first list that was compared with nothing, gives way to any list there.
+   */
+  const rank = (): string => (hasJoined ? (held.served()?.list.id ?? '') : '');
+  const dueAtMs = (): number => (view.hold === '' ? nextAtMs : Math.max(nextAtMs, holdUntilMs));
+
+  const run = async (): Promise<void> => {
+    /* oxlint-disable no-await-in-loop -- one step after the other */
+    while (!stopping.signal.aborted) {
+      if (!loading && (wanted.length > 0 || now() >= dueAtMs())) {
+        loading = loadOnce(wanted.shift()).finally(() => {
+          loading = undefined;
+          wake();
+        });
+      }
+      if (loading || wanted.length === 0) await sleep();
+      if (!stopping.signal.aborted) await look();
+    }
+    await loading;
+    /* oxlint-enable no-await-in-loop */
+  };
+
+  const sleep = async (): Promise<void> => {
+    const untilDueMs = Math.max(SHORTEST_SLEEP_MS, dueAtMs() - now());
+    await new Promise<void>((resolve) => {
+      const cancel = clock.after(loading ? TICK_MS : Math.min(TICK_MS, untilDueMs), resolve);
+      wake = () => {
+        cancel();
+        resolve();
+      };
+    });
+  };
+
+  const look = async (): Promise<void> => {
+    view = await fleet.look(rank());
+    if (view.up) {
+      await agree();
+      heed();
+    }
+    if (!held.served()) nextAtMs = Math.min(nextAtMs, now() + noListMs);
+    const before = state;
+    state = held.state();
+    if (state !== before) emit({ type: 'list-aged', state });
+  };
+
+  /** Makes the list of this replica and the one in Redis the same. */
+  const agree = async (): Promise<void> => {
+    unusable = '';
+    if (view.id > rank()) {
+      if (view.list && isServable(stateOf(view.list)))
+        await takeSaved(view.list, 'CACHE_REDIS_URL');
+      else unusable = view.id;
+    }
+    // Both ids are empty where Redis has no list, and this replica gives way to any.
+    if (held.served() && (view.id === unusable || view.id < rank())) await publish();
+    else hasJoined = true;
+  };
+
+  const publish = async (): Promise<boolean | undefined> => {
+    const list = held.get();
+    const isPublished = list && (await fleet.publish(list, rank(), unusable));
+    if (isPublished) {
+      hasJoined = true;
+      view = { ...view, id: list.id };
+    }
+    return isPublished;
+  };
+
+  /** Waits as the hold in Redis asks, by this replica's own clock. */
+  const heed = (): void => {
+    if (view.hold === seenHold) return;
+    seenHold = view.hold;
+    const wait = readWait(view.hold);
+    // A load is waited for only as long as its hold is there; a wait is remembered.
+    holdUntilMs = wait ? 0 : now() + Math.min(view.holdLeftMs, noListMs);
+    if (!wait) return;
+    nextAtMs = now() + Math.min(view.holdLeftMs, longestWaitMs);
+    if (wait.id < (held.get()?.id ?? '')) return;
+    noteFailure(wait);
+    emit({ type: 'load-failed-elsewhere', error: wait.error, state: held.state() });
+  };
+
+  const noteFailure = (failure: Failing): void => {
+    failing = { ...failure, sinceMs: failing?.sinceMs ?? now() };
+    lastFailure = { error: failure.error, atMs: clock.wallMs() };
+    changes.emit('change');
+  };
+
+  const loadOnce = async (operator: Operator | undefined): Promise<void> => {
+    const [askedAtMs, askedAtWallMs] = [now(), clock.wallMs()];
+    const base = view;
+    const mine = randomLetters();
+    const timeUs = base.up ? await fleet.hold(base.hold, mine, holdMs) : undefined;
+    if (timeUs === 0) {
+      // Another replica was quicker: look again.
+      if (operator) wanted.unshift(operator);
+      return;
+    }
+    if (timeUs !== undefined) {
+      seenHold = mine;
+      holdUntilMs = 0;
+    }
+    const last = held.get();
+    const id = newId(
+      timeUs ?? 1_000 * fleet.storeMs(),
+      last && { id: last.id, ageMs: now() - last.askedAtMs },
+      randomInt(1_000_000),
+    );
+    try {
+      const loaded = await requestList();
+      const representations = await represent(loaded.json, last?.representations, compressors);
+      // No await from here until the list is taken: it replaces what it is compared with.
+      stopping.signal.throwIfAborted();
+      if (rank() > id) {
+        operator?.resolve(laterListHeld(operator));
+        return;
+      }
+      const list = {
+        ...check(loaded, operator),
+        id,
+        askedAtMs,
+        representations,
+        changedAtMs: askedAtWallMs,
+      };
+      take(list, 'provider', { loaded, durationMs: now() - askedAtMs });
+      const isPublished = await publish();
+      operator?.resolve(
+        isPublished === false
+          ? laterListHeld(operator)
+          : { outcome: 'ok', isShared: fleet.isShared ? isPublished === true : undefined },
+      );
+    } catch (thrown) {
+      const error = stopping.signal.aborted ? STOPPING : LoadError.from(thrown);
+      // Otherwise a later list has come, of which this says nothing.
+      if (rank() <= id)
+        await fail(error, { id, durationMs: now() - askedAtMs, base, hold: timeUs ? mine : '' });
+      operator?.resolve({ outcome: 'failed', error });
+    }
+  };
+
+  const requestList = (): Promise<LoadedList> =>
+    withDeadline(options.load, {
+      limitMs: loadTimeoutMs,
+      clock,
+      signal: stopping.signal,
+      timeoutError: () =>
+        new LoadError('timeout', `no complete response within ${loadTimeoutMs} ms`),
+    });
+
+  /** Compares a list with the one that is held. @throws {LoadError} if it is refused */
+  const check = (loaded: LoadedList, operator: Operator | undefined) => {
+    const base = held.served()?.list;
+    const reasons = guard(loaded, base, options.guard, operator?.overrides ?? []);
+    const isAccepted = reasons.length > 0;
+    const { count, profile, contentHash, rejected, hasNextPage, upstreamFields } = loaded;
+    return {
+      count,
+      profile,
+      contentHash,
+      rejected,
+      hasNextPage,
+      upstreamFields,
+      ...remember(base, loaded, isAccepted, now(), options.guard),
+      accepted: isAccepted ? { reasons, requestId: operator?.requestId ?? '' } : undefined,
+    };
+  };
+
+  interface FailedLoad {
+    readonly id: string;
+    readonly durationMs: number;
+    /** What was seen of Redis before the load. */
+    readonly base: View;
+    /** The hold of this load; empty where Redis has none. */
+    readonly hold: string;
+  }
+
+  const fail = async (error: LoadError, { id, durationMs, base, hold }: FailedLoad) => {
+    const isStopping = stopping.signal.aborted;
+    const attempts = (failing?.attempts ?? 0) + 1;
+    const retryAfterMs = Math.min(error.retryAfterMs ?? 0, longestWaitMs);
+    const waitMs = Math.max(retryDelayMs(attempts, policy.ttlMs, random()), retryAfterMs);
+    if (!isStopping) {
+      // In a fleet another replica makes the next attempt, from another address.
+      nextAtMs = Math.max(nextAtMs, now() + waitMs + (view.up ? TICK_MS : 0));
+      noteFailure({ id, attempts, error });
+      emit({ type: 'load-failed', error, state: held.state(), durationMs });
+    }
+    if (hold === '') return;
+    if (isStopping || error.isLocal) {
+      // It says nothing of the provider: the others go on as if there had been no load.
+      await fleet.hold(hold, base.hold, Math.max(1, base.holdLeftMs));
+      return;
+    }
+    const wait = writeWait({ id, attempts, error });
+    if (await fleet.hold(hold, wait, waitMs)) seenHold = wait;
+  };
+
+  /** The only place that changes the list. */
+  const take = (list: CachedList, source: ListSource, load?: ListLoad): void => {
+    if (list.id <= rank()) return;
+    const previous = held.get();
+    const isSame = previous?.representations.identity.etag === list.representations.identity.etag;
+    const changedAtMs = isSame
+      ? Math.min(previous.changedAtMs, list.changedAtMs)
+      : // An HTTP date has seconds: If-Modified-Since must not take new content for the old, also
+        // after the clock was set back.
+        Math.max(list.changedAtMs, (previous?.changedAtMs ?? -Infinity) + 1_000);
+    const taken = { ...list, changedAtMs };
+    held.set(taken);
+    const dueMs =
+      taken.askedAtMs + policy.ttlMs - renewalLeadMs(policy.ttlMs, loadTimeoutMs, random());
+    if (!failing || taken.id > failing.id) {
+      failing = undefined;
+      nextAtMs = dueMs;
+    } else nextAtMs = Math.max(nextAtMs, dueMs);
+    state = held.state();
+    options.save(taken);
+    const { maxShrink } = options.guard;
+    const change = previous && !isSame ? compareLists(previous, taken, maxShrink) : undefined;
+    if (change?.isLarge) largeChange = { ...change, atMs: clock.wallMs() };
+    emit({ type: 'list-taken', list: taken, previous, source, state, change, load });
+    changes.emit('change');
+  };
+
+  const takeSaved = async ({ json, ...saved }: SavedList, source: ListSource): Promise<void> => {
+    const previous = held.get();
+    const representations = await represent(json, previous?.representations, compressors);
+    const upstreamFields = previous?.upstreamFields ?? [];
+    take({ ...saved, representations, upstreamFields }, source);
+  };
+
+  const stateOf = ({ askedAtMs }: Pick<CachedList, 'askedAtMs'>): Freshness =>
+    freshness(now() - askedAtMs, policy);
 
   const untilServed = async (signal: AbortSignal): Promise<ServedList> => {
     for (;;) {
-      const served = cache.served();
+      const served = held.served();
       if (served) return served;
-      if (renewal.isStopped()) throw STOPPING;
-      const failure = renewal.backOffCause();
-      if (failure && !renewal.isLoading()) throw failure;
-      renewal.wake();
+      if (stopping.signal.aborted) throw STOPPING;
+      if (failing) throw failing.error;
       // oxlint-disable-next-line no-await-in-loop -- until there is a list or a failure
       await once(changes, 'change', { signal });
     }
@@ -68,12 +382,12 @@ export const createBankList = (options: BankListOptions) => {
 
   return {
     /** The list, if one may be served now. Never waits, never causes a load. */
-    served: cache.served,
+    served: held.served,
     /**
-     * The list as soon as there is one: shares the load under way, or starts it.
+     * The list as soon as there is one.
      * @param signal ends the wait, and the load goes on
-     * @throws {LoadError} the load's failure, at once while retries are backing off; `timeout`
-     *   after `loadTimeoutMs`
+     * @throws {LoadError} while loads are failing, the newest failure; `timeout` after
+     *   `loadTimeoutMs`
      */
     waitUntilServed: (signal?: AbortSignal): Promise<ServedList> =>
       withDeadline(untilServed, {
@@ -81,37 +395,70 @@ export const createBankList = (options: BankListOptions) => {
         clock,
         ...(signal && { signal }),
         timeoutError: () =>
-          renewal.backOffCause() ??
+          failing?.error ??
           new LoadError('timeout', `no complete response within ${loadTimeoutMs} ms`),
       }),
     status: (): ListStatus => {
-      const cached = cache.get();
-      const { failing, ...failed } = failures.current();
+      const cached = held.get();
+      const isHeldBack = view.hold !== '' && holdUntilMs > now();
       return {
-        ...failed,
+        state: held.state(),
+        cached,
+        ageMs: held.ageMs(),
+        failure: failing?.error,
         failing: failing && {
-          sinceMs: toWall(failing.sinceMs, clock),
+          sinceMs: clock.wallMs() - (now() - failing.sinceMs),
           attempts: failing.attempts,
         },
-        state: cache.state(),
-        cached,
-        ageMs: cache.ageMs(),
-        isShared: hasReplicas ? cached !== undefined && wasStored(cached) : undefined,
-        isLoading: renewal.isLoading(),
-        nextLoadInMs: renewal.nextLoadInMs(),
+        lastFailure,
+        largeChange,
+        isShared: fleet.isShared ? view.up && view.id === (cached?.id ?? '') : undefined,
+        isLoading: loading !== undefined,
+        nextLoadInMs: loading || isHeldBack ? 0 : Math.max(0, nextAtMs - now()),
       };
     },
     /** Milliseconds after which a request that got no list can be repeated. */
-    retryInMs: renewal.dueInMs,
+    retryInMs: (): number => Math.max(0, dueAtMs() - now()),
     /**
-     * Loads the whole list now, whatever the back-off says, after a load that is under way.
+     * Loads the list now, whatever the back-off says, after a load that is under way. Operators who
+     * wait for the same overrides share one load.
      * @param overrides the reasons for which the guard does not refuse this one list
      * @param requestId of the operator's request, for the log
-     * @returns the failure; undefined if the list of this request, or of a later one, is cached
      */
-    refresh: (
-      overrides: readonly Overridable[] = [],
-      requestId = '',
-    ): Promise<LoadError | undefined> => renewal.refresh({ overrides, requestId }),
+    refresh: (overrides: readonly Overridable[] = [], requestId = ''): Promise<RefreshResult> => {
+      if (stopping.signal.aborted) return Promise.resolve({ outcome: 'failed', error: STOPPING });
+      const same = wanted.find((other) => other.overrides.join() === overrides.join());
+      if (same) return same.result;
+      let resolve = (_result: RefreshResult): void => {};
+      const result = new Promise<RefreshResult>((settle) => (resolve = settle));
+      wanted.push({ overrides, requestId, result, resolve });
+      wake();
+      return result;
+    },
+    /** Takes a list of the snapshot, if it may be served, and looks at Redis once. */
+    restore: async (saved: SavedList | undefined): Promise<void> => {
+      if (saved && isServable(stateOf(saved))) await takeSaved(saved, 'CACHE_SNAPSHOT_FILE');
+      await look();
+    },
+    /** Loads the list when that is due, until `stop`. */
+    start: (): void => {
+      if (!stopping.signal.aborted) running ??= run();
+    },
+    /** Ends the load under way, and resolves once the loop has ended. */
+    stop: async (): Promise<void> => {
+      stopping.abort(STOPPING);
+      wake();
+      await running;
+      for (const { resolve } of wanted.splice(0)) resolve({ outcome: 'failed', error: STOPPING });
+      changes.emit('change');
+    },
   };
 };
+
+/** An acceptance is of one list; otherwise any list that was asked for later will do. */
+const laterListHeld = ({ overrides }: Operator): RefreshResult =>
+  overrides.length > 0 ? { outcome: 'overtaken' } : { outcome: 'ok', isShared: true };
+
+/** Names a load in Redis. */
+const randomLetters = (): string =>
+  Array.from(randomBytes(22), (byte) => String.fromCodePoint(97 + (byte % 26))).join('');

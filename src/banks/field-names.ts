@@ -11,14 +11,3 @@ export const isPlainName = (name: string): boolean =>
 /** A name as a message may show it. */
 export const showName = (name: string): string =>
   isPlainName(name) ? name : '(a name that cannot be shown)';
-
-/** Fewer letters than any token has, so that none is shown which the provider put into a name. */
-const MAX_ADDED_LETTERS = 12;
-
-/** The provider's names and paths that may be shown as suggestions for `name`. */
-export const showableNames = (name: string, upstreamFields: readonly string[]): string[] =>
-  upstreamFields.filter(
-    (field) =>
-      isPlainName(field) &&
-      field.split('.').every((part) => part.length <= name.length + MAX_ADDED_LETTERS),
-  );

@@ -5,16 +5,19 @@ import type { PublishableField } from './reading/upstream-fields.ts';
 
 /**
  * The fields as BANK_FIELDS writes them: `code`, `ispb:ids.ispb` for one inside an object, `logo?`
- * for one that some entries lack. Those whose names cannot stand there are left out.
+ * for one that few entries have. Those whose names cannot stand there are left out.
  */
 export const suggestFields = (fields: readonly PublishableField[]): readonly string[] => {
   const plain = fields.filter(({ path }) => isPlainName(path));
-  return plain.map(({ path, isEverywhere }) => {
+  return plain.map(({ path, share }) => {
     const name = shortName(path, plain);
     const item = name === path ? path : `${name}:${path}`;
-    return isEverywhere ? item : `${item}?`;
+    return share < FEW ? `${item}?` : item;
   });
 };
+
+/** With `?` a field is not checked any more: that is for those that most entries lack. */
+const FEW = 0.5;
 
 /** The last name of a path, or more of it where another field is called that. */
 const shortName = (path: string, others: readonly PublishableField[]): string => {

@@ -1,38 +1,38 @@
-import type { CachedList } from './cached-list.ts';
 import type { Freshness } from './freshness.ts';
 import type { LoadError } from './load-error.ts';
+import type { CachedList } from './cached-list.ts';
+import type { ListChange } from './list-change.ts';
 import type { LoadedList } from './reading/list-reader.ts';
 
-// What happens to the list, for the log, the metrics and the stores.
-
-/** The cached list, and the one before it. */
-interface Taken {
-  readonly list: CachedList;
-  readonly previous: CachedList | undefined;
-}
+// What happens to the list, for the log, the metrics and the history.
 
 export type ListEvent =
-  | (Taken & {
-      readonly type: 'list-renewed';
-      /** What the response has besides. */
-      readonly loaded: Pick<LoadedList, 'objectFields' | 'publishableFields'>;
-      /** Whether the same bytes came again. */
-      readonly outcome: 'changed' | 'unchanged';
-      readonly durationMs: number;
-    })
+  /** Another list is held, or the same content came again. */
   | {
-      readonly type: 'list-load-failed';
+      readonly type: 'list-taken';
+      readonly list: CachedList;
+      readonly previous: CachedList | undefined;
+      readonly source: ListSource;
+      readonly state: Freshness;
+      /** What is different; undefined for the first list and for the same one. */
+      readonly change?: ListChange | undefined;
+      /** Where this replica has loaded it. */
+      readonly load?: ListLoad | undefined;
+    }
+  | {
+      readonly type: 'load-failed';
       readonly error: LoadError;
       readonly state: Freshness;
       readonly durationMs: number;
     }
-  /** Another replica's load failed, for all replicas. */
-  | {
-      readonly type: 'list-load-failed-elsewhere';
-      readonly error: LoadError;
-      readonly state: Freshness;
-    }
-  /** Its place in the order of the shared store has changed. */
-  | { readonly type: 'list-placed'; readonly list: CachedList }
-  /** It came from a store. */
-  | (Taken & { readonly type: 'list-restored'; readonly state: Freshness });
+  /** A load of another replica failed, for all of them. */
+  | { readonly type: 'load-failed-elsewhere'; readonly error: LoadError; readonly state: Freshness }
+  /** The list has become stale, or too old to be served. */
+  | { readonly type: 'list-aged'; readonly state: Freshness };
+
+export type ListSource = 'provider' | 'CACHE_REDIS_URL' | 'CACHE_SNAPSHOT_FILE';
+
+export interface ListLoad {
+  readonly durationMs: number;
+  readonly loaded: Pick<LoadedList, 'objectFields' | 'publishableFields'>;
+}

@@ -37,7 +37,7 @@ export const serve = async (context: ServeContext): Promise<number> => {
   } catch (error) {
     if (error instanceof ConfigError) return cannotStart(error.message);
     return cannotStart(
-      (error instanceof Error && (await explainListenError(error, config))) || stackOf(error),
+      (error instanceof Error && explainListenError(error, config)) || stackOf(error),
     );
   }
   // After Ctrl-C a person is waiting, and no load balancer needs time to notice.

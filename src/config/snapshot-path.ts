@@ -4,7 +4,7 @@ import { describeReadError, readStart } from '../regular-file.ts';
 // What the snapshot may replace: only what this service wrote, also if it is damaged.
 
 /** With this every saved list begins, whatever version of the service wrote it. */
-const SAVED_LIST_START = Buffer.from('{"format":"banks-bff/list"');
+const SAVED_LIST_START = Buffer.from('banks-bff/');
 const BYTE_ORDER_MARK = '\uFEFF';
 
 /**

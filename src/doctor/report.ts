@@ -1,26 +1,60 @@
 import { showName } from '../banks/field-names.ts';
+import type { LoadError } from '../banks/load-error.ts';
+import { explainFailure } from '../banks/load-error.ts';
 import type { FieldRule } from '../banks/reading/entry.ts';
-import type { FieldSeen } from './survey.ts';
+import type { PublishableField } from '../banks/reading/upstream-fields.ts';
+import { RETRIES, RUN_DOCTOR, type Action } from '../failure-kinds.ts';
 
-// How steps, figures and fields read on a terminal: plain text, one line for each step.
+// How the steps of the doctor and the provider's fields read on a terminal: plain text in words of
+// this service.
 
 /** A step of the report. */
 export interface Step {
   readonly name: string;
-  /** `note`: it works, but should be looked at. */
+  /** `note`: it works, but needs attention. */
   readonly result: 'ok' | 'note' | 'FAIL';
   readonly message: string;
-  /** The likely cause. */
-  readonly likely?: string;
-  /** What to do. */
-  readonly next?: string;
+  /** What the failure means. */
+  readonly means?: string;
+  /** What to do, a sentence each. */
+  readonly next?: readonly string[];
+  /** The variables that may change it. */
+  readonly variables?: readonly string[];
 }
 
-export const inWholeMs = (value: number): string => `${Math.round(value)} ms`;
+/** @param variables those that may change it */
+export const toFailure = (name: string, error: LoadError, variables: readonly string[]): Step => {
+  const { summary, actions } = explainFailure(error);
+  const next = actions.filter((action) => action !== RETRIES && action !== RUN_DOCTOR);
+  return {
+    name,
+    result: 'FAIL',
+    message: error.message,
+    means: summary,
+    next: next.map(toSentence),
+    variables,
+  };
+};
 
-/** Rounded down: what is not always there must not read as 100 %. */
-export const percentFilled = (share: number): string =>
-  `${(Math.floor(share * 1_000) / 10).toFixed(1)} %`;
+const toSentence = (action: Action): string => {
+  if (typeof action === 'string') return action;
+  const { text, command } = action;
+  if (command === 'doctor') return text.replace(/:$/, '.');
+  return `${text} POST /refresh?accept=${command === 'accept-shrunk' ? 'shrunk' : 'drifted'}`;
+};
+
+export const renderStep = ({ result, name, message, means, next, variables }: Step): string[] => {
+  const line = (start: string, label: string, text: string): string =>
+    `${start.padEnd(5)} ${label.padEnd(14)} ${text}`;
+  return [
+    line(result, name, message),
+    ...(means === undefined ? [] : [line('', 'means', means)]),
+    ...(next ?? []).map((text) => line('', 'next', text)),
+    ...(variables?.length ? [line('', 'variables', variables.join(', '))] : []),
+  ];
+};
+
+export const inWholeMs = (value: number): string => `${Math.round(value)} ms`;
 
 export const formatBytes = (bytes: number): string => {
   if (bytes < 1_024) return `${bytes} bytes`;
@@ -29,43 +63,30 @@ export const formatBytes = (bytes: number): string => {
     : `${(bytes / 1_048_576).toFixed(1)} MB`;
 };
 
-export const renderStep = ({ result, name, message, likely, next }: Step): string[] => [
-  `${result.padEnd(5)} ${name.padEnd(14)} ${message}`,
-  ...(likely ? [`${' '.repeat(6)}${'likely'.padEnd(14)} ${likely}`] : []),
-  ...(next ? [`${' '.repeat(6)}${'next'.padEnd(14)} ${next}`] : []),
-];
+/** A hostile response can have hundreds. */
+const MAX_FIELDS_SHOWN = 60;
 
-/** @param published undefined: every field */
+/**
+ * The provider's fields, with how often each is filled.
+ * @param published undefined: every field
+ */
 export const renderFields = (
-  fields: readonly FieldSeen[],
-  published: readonly FieldRule[] | undefined,
+  fields: readonly PublishableField[],
+  published: readonly FieldRule[] = [],
 ): string[] => {
   const shown = fields.slice(0, MAX_FIELDS_SHOWN);
-  const width = Math.max(...shown.map(({ name }) => showName(name).length), 'field'.length);
-  const row = (...[name = '', filled = '', types = '', remark = '']: string[]): string =>
-    `  ${name.padEnd(width)}  ${filled.padStart(7)}  ${types.padEnd(12)} ${remark}`.trimEnd();
+  const width = Math.max('field'.length, ...shown.map(({ path }) => showName(path).length));
+  const row = (name: string, filled: string, remark: string): string =>
+    `  ${name.padEnd(width)}  ${filled.padStart(7)}  ${remark}`.trimEnd();
   return [
-    row('field', 'filled', 'type'),
-    ...shown.map((field) => {
-      const { name, filled, types } = field;
-      return row(
-        showName(name),
-        percentFilled(filled),
-        types.join(' or '),
-        remarkOn(field, published),
-      );
+    row('field', 'filled', ''),
+    ...shown.map(({ path, share }) => {
+      const rule = published.find(({ from }) => from === path);
+      return row(showName(path), percentFilled(share), rule ? `published as ${rule.name}` : '');
     }),
     ...(fields.length > shown.length ? [`  and ${fields.length - shown.length} more`] : []),
   ];
 };
 
-/** A hostile response can have a field for each of its bytes. */
-const MAX_FIELDS_SHOWN = 60;
-
-const remarkOn = ({ name, isUnique }: FieldSeen, published: readonly FieldRule[] = []): string => {
-  const field = published.find(({ from }) => from === name);
-  const as = field && field.name !== name ? ` as ${field.name}` : '';
-  return [...(field ? [`published${as}`] : []), ...(isUnique ? ['no two entries alike'] : [])].join(
-    ', ',
-  );
-};
+/** Rounded down: what is not always there must not read as 100 %. */
+const percentFilled = (share: number): string => `${(Math.floor(share * 1_000) / 10).toFixed(1)} %`;

@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { BankList } from '../banks/bank-list.ts';
 import type { CachedList } from '../banks/cached-list.ts';
-import { entryGroups } from '../banks/reading/entry-groups.ts';
 import {
   countNull,
   JSON_TYPES,
@@ -101,9 +100,10 @@ const bankSchema = (
   };
 };
 
-/** Parses no more of the list than its beginning. */
-const firstBank = ({ representations }: CachedList): unknown =>
-  entryGroups(representations.identity.body).next().value?.[0];
+const firstBank = ({ representations }: CachedList): unknown => {
+  const banks: unknown = JSON.parse(representations.identity.body.toString());
+  return Array.isArray(banks) ? banks[0] : undefined;
+};
 
 /** What frontends can rely on, as long as the guard keeps it. */
 interface ObservedField {

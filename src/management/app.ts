@@ -3,9 +3,9 @@ import type { RequestListener, ServerResponse } from 'node:http';
 import { hostname } from 'node:os';
 import type { Request, RequestHandler } from 'express';
 import type { DestinationStream, Logger } from 'pino';
-import { OVERRIDABLE, isOverridable, type Overridable } from '../banks/guard/guard.ts';
+import { OVERRIDABLE, isOverridable, type Overridable } from '../banks/guard.ts';
 import { STOPPING, type LoadErrorKind } from '../banks/load-error.ts';
-import { countRejected } from '../banks/reading/entry.ts';
+import { countUnusable } from '../banks/reading/entry.ts';
 import { toIso } from '../clock.ts';
 import type { Config } from '../config/config.ts';
 import { createApp } from '../http/app.ts';
@@ -168,13 +168,17 @@ const createRefresh =
     }
     const problems = await renewSecrets();
     const before = list.status().cached?.representations;
-    const failure = await list.refresh(overrides, res.get('X-Request-Id'));
-    if (failure === STOPPING) {
+    const result = await list.refresh(overrides, res.get('X-Request-Id'));
+    if (result.outcome === 'failed' && result.error === STOPPING) {
       sendProblem(res, 'draining');
       return;
     }
-    if (failure) {
-      const { kind, message } = failure;
+    if (result.outcome === 'overtaken') {
+      sendProblem(res, 'overtaken', { secretFiles: toMembers(secretFiles()) });
+      return;
+    }
+    if (result.outcome === 'failed') {
+      const { kind, message } = result.error;
       const detail = [...problems, `${message}${hintFor(kind, overrides)}`].join('. ');
       sendProblem(res, 'refresh_failed', { detail: redact(detail), kind });
       return;
@@ -186,13 +190,13 @@ const createRefresh =
       });
       return;
     }
-    const { cached, isShared } = list.status();
+    const { cached } = list.status();
     const response = {
       outcome: cached?.representations === before ? 'unchanged' : 'changed',
       count: cached?.count,
-      rejected: cached && countRejected(cached.rejected),
+      rejected: cached && countUnusable(cached.rejected),
       // Undefined, and so left out, without Redis.
-      shared: isShared,
+      shared: result.isShared,
       secretFiles: toMembers(secretFiles()),
     };
     sendUncached(res, JSON_TYPE, JSON.stringify(response));

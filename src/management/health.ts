@@ -16,7 +16,7 @@ export const createDetailedHealthz =
   (options: DetailedHealthOptions) =>
   (_req: IncomingMessage, res: ServerResponse): void => {
     const { list, stores, secretFiles, clock, environment, version } = options;
-    const { cached, failing, lastFailure } = list.status();
+    const { cached, ageMs, failing, lastFailure } = list.status();
     const summary = summarizeHealth(options);
     const nowMs = clock.wallMs();
     const toShownTime = (pastMs: number | undefined): string | null =>
@@ -27,9 +27,9 @@ export const createDetailedHealthz =
       version,
       list: {
         ...summary.list,
-        lastSuccess: toShownTime(cached?.loadedAtWallMs),
+        lastSuccess: toShownTime(ageMs === undefined ? undefined : nowMs - ageMs),
         lastChanged: toShownTime(cached?.changedAtMs),
-        lastFailure: lastFailure?.kind ?? null,
+        lastFailure: lastFailure?.error.kind ?? null,
         lastFailureAt: toShownTime(lastFailure?.atMs),
         failingSince: toShownTime(failing?.sinceMs),
       },

@@ -218,7 +218,7 @@ const receive = (
       onRequestStart: () => undefined,
       onResponseStart: (_controller, status, received) => {
         if (status < 200) return;
-        head = { status, headers: joined(received) };
+        head = { status, headers: joinedBytes(received) };
         if (!needsBody(status)) onReceived({ ...head, body: Buffer.alloc(0) });
       },
       onResponseData: (_controller, chunk) => {
@@ -232,7 +232,7 @@ const receive = (
     });
   });
 
-const joined = (
+const joinedBytes = (
   headers: Readonly<Record<string, string | string[] | undefined>>,
 ): ExchangeResponse['headers'] =>
   Object.fromEntries(

@@ -122,8 +122,10 @@ export const createProvider = (
       const response = await requestWithToken(signal);
       if (response.status === 401) throw unauthorized(accessToken.variable);
       if (response.status !== 200) throw toStatusError('the provider', response, clock.wallMs());
-      const contract = { ...banks, maxBytes: maxBodyBytes, findEcho };
-      const list = await readList(response.body, contract, { clock, signal });
+      const list = readList(response.body, banks);
+      const echoed = findEcho?.(list.json.toString());
+      if (echoed !== undefined)
+        throw new LoadError('echoed_secret', `a published value contains the secret of ${echoed}`);
       return { ...list, hasNextPage: namesNextPage(response.headers['link']) };
     },
     token: accessToken,

@@ -1,183 +1,231 @@
-import { createHash } from 'node:crypto';
-import type { CachedList, SavedList } from '../banks/cached-list.ts';
-import { CONTENT_CHARS } from '../banks/guard/memory.ts';
-import { readList, type ListContract, type ReadOptions } from '../banks/reading/list-reader.ts';
-import { wall } from '../clock.ts';
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+import { z } from 'zod';
+import { isId, type SavedList } from '../banks/fleet.ts';
+import type { FreshnessPolicy } from '../banks/freshness.ts';
+import { MAX_KNOWN, OVERRIDABLE, type Marks, type Shares } from '../banks/guard.ts';
+import type { CachedList } from '../banks/cached-list.ts';
+import { LoadError } from '../banks/load-error.ts';
+import { NOTHING_REJECTED, type RejectionReason } from '../banks/reading/entry.ts';
+import { readList, type ReadRules } from '../banks/reading/list-reader.ts';
+import { MAX_FIELD_NAMES } from '../banks/reading/profile.ts';
+import type { Clock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
-import { isJsonObject, parseJson } from '../json.ts';
-import { MAX_METADATA_BYTES, readMetadata, writeMetadata } from './saved-metadata.ts';
-import { isWholeUpTo, MAX_TIME_MS, toSavedTime, type Moment } from './saved-values.ts';
-import { SIGNATURE_CHARS, type Signing } from './signing.ts';
+import { MAX_LIST_ENTRIES, parseJson } from '../json.ts';
 import { StoreError } from './store-report.ts';
 
-// The format of a saved list: versioned, tied to the configuration that produced it, with a
-// checksum, and signed where there is a key. It contains the published banks and nothing else. What
-// is read back is untrusted input: each part has a bound before it is parsed, the list goes through
-// the same reader as the provider's answer, and is used only if it is byte for byte what this
-// service would publish.
+// The format of a saved list, in Redis and in the snapshot:
 //
-//     {"format":"banks-bff/list","version":1,"provenance":"…","checksum":"…"}
-//     {"receivedAtMs":1767225600000,"changedAtMs":1767225600000,"banks":[…]}
-//     {"id":"…","version":{…},"savedAtMs":1767225600000,"ageMs":120,"decisions":[…],"memory":[…],…}
-//     signature
+//     banks-bff/3 <id> <HMAC-SHA-256 with CACHE_SIGNING_KEY; without one SHA-256>
+//     {"namespace":"…","askedAtMs":1767225600000,"changedAtMs":1767225600000,"marks":{…},…}
+//     [{"code":"001",…},…]
 //
-// The times of the third line (saved-metadata.ts) are durations, from the moment `savedAtMs` by the
-// clock of the store, or of this machine in a snapshot. The previous release reads the first two
-// lines. It wrote the same ones, and where it had something to remember, a third one of its own.
+// What is read back is untrusted: each part has a bound before it is parsed, and the list must come
+// out of the reader byte for byte as it went in. Whether a list can be opened depends on nothing
+// that is not in the namespace; otherwise two replicas could overwrite each other's lists for ever.
 
-const FORMAT = 'banks-bff/list';
-const ENVELOPE_VERSION = 1;
-
-/**
- * A short identifier of the settings that a list depends on, equal where lists can be exchanged:
- * the provider, the place of the list in its answer, the published fields and the required ones.
- * None is a secret.
- */
-export const provenanceId = ({
-  environment,
-  baseUrl,
-  listPath,
-  fields,
-  requiredFields,
-}: Provenance): string => {
-  const names = fields?.map(({ name, from }) => [name, from]) ?? null;
-  const settings = [environment, baseUrl.href, names, requiredFields];
-  // Without a path the identifier is that of the versions which knew none.
-  if (listPath !== undefined) settings.push(listPath);
-  return digest(JSON.stringify(settings)).slice(0, 22);
-};
-
-type Provenance = Pick<Config['provider'], 'environment' | 'baseUrl'> &
-  Pick<ListContract, 'listPath' | 'fields' | 'requiredFields'>;
+/** Every saved list begins with this; the id follows. */
+const ENVELOPE_START = 'banks-bff/3 ';
+export const MAX_ENVELOPE_BYTES = 32 * 1024 * 1024;
+const MAX_FIRST_LINE_BYTES = 128;
+const MAX_METADATA_BYTES = 64 * 1024;
+/** A list from further in the future counts as stale: one of the two clocks is wrong. */
+const MAX_AHEAD_MS = 1_000;
+/** Changes with the rules of opening. */
+const RULES_VERSION = 1;
 
 export interface EnvelopeOptions {
-  /** From {@link provenanceId}. */
-  readonly provenance: string;
-  /** The contract of the provider's lists. */
-  readonly contract: ListContract;
-  readonly signing: Signing;
-  /** A list that was saved in the future, by the clock that reads it, counts as older than this. */
-  readonly ttlMs: number;
-  /** Measures the slices in which a list is read; the system's unless given. */
-  readonly clock?: ReadOptions['clock'];
+  readonly provider: Pick<Config['provider'], 'environment' | 'baseUrl'>;
+  readonly banks: ReadRules;
+  readonly policy: FreshnessPolicy;
+  /** Gives the key; undefined: nothing is signed. */
+  readonly readKey: (() => Promise<string>) | undefined;
+  readonly clock: Pick<Clock, 'monotonicMs'>;
 }
 
 export type Envelope = ReturnType<typeof createEnvelope>;
 
-/** More than the header line and the times ever take. */
-const MAX_HEADER_LINE_BYTES = 1024;
 export const createEnvelope = (options: EnvelopeOptions) => {
-  const { provenance, contract, signing, ttlMs, clock } = options;
+  const { provider, banks, policy, readKey, clock } = options;
   // Saved entries are already narrowed, so each field has its published name.
-  const fields = contract.fields?.map(({ name }) => ({ name, from: name }));
-  const maxBytes =
-    contract.maxBytes + 2 * MAX_HEADER_LINE_BYTES + MAX_METADATA_BYTES + SIGNATURE_CHARS + 2;
+  const fields = banks.fields?.map(({ name }) => ({ name, from: name }));
+  const rules: ReadRules = { fields, requiredFields: banks.requiredFields };
 
-  /** @throws {StoreError} */
-  const checkHeader = (line: Buffer, list: Buffer): void => {
-    const header = line.length <= MAX_HEADER_LINE_BYTES ? parseJson(line.toString()) : undefined;
-    if (!isJsonObject(header) || header['format'] !== FORMAT)
-      throw new StoreError('does not contain a saved list; ignored');
-    if (header['version'] !== ENVELOPE_VERSION)
-      throw new StoreError('contains a list saved by another version of this service; ignored');
-    if (header['provenance'] !== provenance)
-      throw new StoreError('contains a list saved with another configuration; ignored');
-    if (header['checksum'] !== digest(list))
-      throw new StoreError('contains a damaged list; ignored');
+  const macOf = async (id: string, rest: Buffer): Promise<string> => {
+    const mac = readKey ? createHmac('sha256', await readKey()) : createHash('sha256');
+    return mac.update(`${id}\n`).update(rest).digest('base64url');
+  };
+
+  /** Differs where lists cannot be exchanged. No setting in it is a secret, and the key is hashed. */
+  const namespace = async (): Promise<string> => {
+    const keyId =
+      readKey &&
+      createHmac('sha256', await readKey())
+        .update('id')
+        .digest('base64url');
+    const { listPath, requiredFields } = banks;
+    const settings = [
+      RULES_VERSION,
+      provider.environment,
+      provider.baseUrl.href,
+      listPath,
+      banks.fields,
+      requiredFields,
+      keyId,
+    ];
+    const hash = createHash('sha256').update(JSON.stringify(settings));
+    return hash.digest('base64url').slice(0, 16);
+  };
+
+  /** How old a list is that was asked for at `askedAtMs`, by a clock that says `nowMs`. */
+  const ageOf = (askedAtMs: number, nowMs: number): number => {
+    const ageMs = nowMs - askedAtMs;
+    return ageMs < -MAX_AHEAD_MS ? policy.ttlMs + 1 : Math.max(0, ageMs);
   };
 
   return {
-    /** From {@link provenanceId}. */
-    provenance,
-    /** The largest envelope in bytes; a reader needs no more. */
-    maxBytes,
-    /** @throws {SecretFileError} if there is to be a signature, and no key is usable */
-    seal: async (saved: CachedList, moment: Moment): Promise<Buffer> => {
-      const { json, loadedAtWallMs, changedAtMs, decisions } = saved;
-      const times = JSON.stringify({
-        receivedAtMs: toSavedTime(loadedAtWallMs),
-        changedAtMs: toSavedTime(changedAtMs),
-        acceptedAtMs: decisions[0] && toSavedTime(decisions[0].madeAtWallMs),
-      });
-      const list = Buffer.concat([
-        Buffer.from(`${times.slice(0, -1)},"banks":`),
-        json,
-        Buffer.from('}'),
+    namespace,
+    /** @param nowMs by the clock that the reader will have: that of Redis, or the wall clock */
+    seal: async (list: CachedList, nowMs: number): Promise<Buffer> => {
+      const header = headerOf(list, nowMs - (clock.monotonicMs() - list.askedAtMs));
+      const rest = Buffer.concat([
+        Buffer.from(`${JSON.stringify({ namespace: await namespace(), ...header })}\n`),
+        list.representations.identity.body,
       ]);
-      // The checksum precedes the list, so a truncated list is detected without parsing it.
-      const header = {
-        format: FORMAT,
-        version: ENVELOPE_VERSION,
-        provenance,
-        checksum: digest(list),
-      };
-      const sealed = Buffer.concat([
-        Buffer.from(`${JSON.stringify(header)}\n`),
-        list,
-        Buffer.from(`\n${writeMetadata(saved, moment)}\n`),
-      ]);
-      return signing.sign('list', sealed);
+      const firstLine = `${ENVELOPE_START}${list.id} ${await macOf(list.id, rest)}\n`;
+      return Buffer.concat([Buffer.from(firstLine), rest]);
     },
     /**
-     * @throws {StoreError | LoadError} if it is damaged, foreign or not a valid list; the message
+     * @param nowMs see `seal`
+     * @throws {StoreError} if it is damaged, not signed or of another configuration; the message
      *   says which
-     * @throws {SecretFileError} if there should be a signature, and no key is usable
      */
-    open: async (bytes: Buffer, moment: Moment): Promise<SavedList> => {
-      if (bytes.length > maxBytes)
-        throw new StoreError(`contains more than ${maxBytes} bytes; ignored`);
-      const [headerLine, list, metadataLine] = split(await signing.verify('list', bytes));
-      checkHeader(headerLine, list);
-      const { json: savedJson, changedAtMs, ...times } = splitTimes(list);
-      const id = digest(list).slice(0, CONTENT_CHARS);
-      const metadata = readMetadata(metadataLine, { id, ...times }, moment, ttlMs);
-      // What the reader counts besides is true of what the provider sent only.
-      const { json, count, profile, entryDigests } = await readList(
-        savedJson,
-        { ...contract, fields, listPath: undefined },
-        { clock },
-      );
-      // Otherwise this service did not write it: it has an entry or a field that would not be
-      // published.
-      if (!json.equals(savedJson)) throw new StoreError('contains an altered list; ignored');
-      return { json, count, profile, entryDigests, ...metadata, changedAtMs: wall(changedAtMs) };
+    open: async (bytes: Buffer, nowMs: number): Promise<SavedList> => {
+      if (bytes.length > MAX_ENVELOPE_BYTES) throw new StoreError('has a list that is too large');
+      const [firstLine, rest] = splitLine(bytes, MAX_FIRST_LINE_BYTES);
+      const { id = '', mac = '' } = FIRST_LINE.exec(firstLine.toString('latin1'))?.groups ?? {};
+      if (!isId(id)) throw damaged();
+      const expected = Buffer.from(await macOf(id, rest));
+      const found = Buffer.from(mac);
+      if (found.length !== expected.length || !timingSafeEqual(found, expected))
+        throw readKey
+          ? new StoreError('has a list that is not signed with CACHE_SIGNING_KEY; ignored')
+          : damaged();
+      const [headerLine, json] = splitLine(rest, MAX_METADATA_BYTES);
+      const header = HEADER.safeParse(parseJson(headerLine.toString())).data;
+      if (!header) throw damaged();
+      if (header.namespace !== (await namespace()))
+        throw new StoreError('has a list that was saved with another configuration; ignored');
+      const askedAtMs = clock.monotonicMs() - ageOf(header.askedAtMs, nowMs);
+      const { rejected, hasNextPage, accepted, changedAtMs, known } = header;
+      return {
+        id,
+        askedAtMs,
+        changedAtMs,
+        rejected,
+        hasNextPage,
+        accepted,
+        known,
+        ...contentOf(json, rules),
+        marks: toMarks(header.marks, askedAtMs),
+      };
     },
   };
 };
 
-/** The header line, the bytes of the list, and the line with its metadata, which may be empty. */
-const split = (bytes: Buffer): readonly [Buffer, Buffer, Buffer] => {
-  const headerEnd = bytes.indexOf('\n');
-  if (headerEnd === -1) return [EMPTY, EMPTY, EMPTY];
-  const listEnd = bytes.indexOf('\n', headerEnd + 1);
-  const end = listEnd === -1 ? bytes.length : listEnd;
-  const metadataEnd = bytes.indexOf('\n', end + 1);
-  return [
-    bytes.subarray(0, headerEnd),
-    bytes.subarray(headerEnd + 1, end),
-    bytes.subarray(end + 1, metadataEnd === -1 ? bytes.length : metadataEnd),
-  ];
+const FIRST_LINE = new RegExp(`^${ENVELOPE_START}(?<id>\\d{22}) (?<mac>[\\w-]{43})$`);
+
+const damaged = (): StoreError => new StoreError('has a damaged list; ignored');
+
+/** The bytes before and after the first line break; nothing before it where that is too far on. */
+const splitLine = (bytes: Buffer, maxBytes: number): readonly [Buffer, Buffer] => {
+  const end = bytes.subarray(0, maxBytes).indexOf('\n');
+  return end === -1 ? [Buffer.alloc(0), bytes] : [bytes.subarray(0, end), bytes.subarray(end + 1)];
 };
 
-const EMPTY = Buffer.alloc(0);
-
-const TIMES =
-  /^\{"receivedAtMs":(\d{1,16}),"changedAtMs":(\d{1,16}),(?:"acceptedAtMs":(\d{1,16}),)?"banks":/;
-
-const splitTimes = (list: Buffer) => {
-  const match = TIMES.exec(list.toString('latin1', 0, 128));
-  if (!match || list.at(-1) !== CLOSE_BRACE) throw wrongShape();
-  const [head, receivedAt, changedAt, acceptedAt] = match;
-  const [receivedAtMs, changedAtMs] = [Number(receivedAt), Number(changedAt)];
-  const acceptedAtMs = acceptedAt === undefined ? undefined : Number(acceptedAt);
-  if (![receivedAtMs, changedAtMs, acceptedAtMs ?? 0].every((ms) => isWholeUpTo(MAX_TIME_MS, ms)))
-    throw wrongShape();
-  return { json: list.subarray(head.length, -1), receivedAtMs, changedAtMs, acceptedAtMs };
+/** @throws {StoreError} unless it is what this service would publish */
+const contentOf = (saved: Buffer, rules: ReadRules) => {
+  try {
+    const { json, count, profile, contentHash } = readList(saved, rules);
+    if (json.equals(saved)) return { json, count, profile, contentHash };
+  } catch (error) {
+    if (!(error instanceof LoadError)) throw error;
+  }
+  throw new StoreError('has a list that this service would not publish; ignored');
 };
 
-const wrongShape = (): StoreError => new StoreError('contains a list of the wrong shape; ignored');
+const SAVED_DURATION = z.number().min(0).max(1e15);
+const WALL_TIME = z.number().min(0).max(Date.UTC(9999, 0));
+const COUNT = z.int().min(0).max(MAX_LIST_ENTRIES);
+const SHARE = z.number().min(0).max(1).default(0);
 
-const [CLOSE_BRACE] = Buffer.from('}');
+const ENTRIES = COUNT.default(0);
+const REJECTED = {
+  not_an_object: ENTRIES,
+  required_field: ENTRIES,
+  nothing_published: ENTRIES,
+  object_value: ENTRIES,
+  altered_number: ENTRIES,
+  duplicate: ENTRIES,
+} as const satisfies Record<RejectionReason, unknown>;
+const SHARES = {
+  filled: SHARE,
+  string: SHARE,
+  number: SHARE,
+  boolean: SHARE,
+  object: SHARE,
+  array: SHARE,
+} as const satisfies Record<keyof Shares, unknown>;
 
-const digest = (data: string | Buffer): string =>
-  createHash('sha256').update(data).digest('base64url');
+/** Members that are not known are left out; those with a default may be missing. */
+const HEADER = z.object({
+  namespace: z.string().max(16),
+  askedAtMs: WALL_TIME,
+  changedAtMs: WALL_TIME,
+  hasNextPage: z.boolean().default(false),
+  rejected: z.object(REJECTED).default(NOTHING_REJECTED),
+  accepted: z
+    .object({
+      reasons: z.array(z.enum(OVERRIDABLE)).max(OVERRIDABLE.length),
+      requestId: z.string().max(128),
+    })
+    .optional(),
+  marks: z.object({
+    /** How long before the question they began. */
+    ageMs: SAVED_DURATION,
+    count: COUNT,
+    shares: z
+      .record(z.string().max(128), z.object(SHARES))
+      .refine((shares) => Object.keys(shares).length <= MAX_FIELD_NAMES),
+  }),
+  known: z.array(z.string().max(22)).max(MAX_KNOWN).default([]),
+});
+
+type Header = z.infer<typeof HEADER>;
+
+const headerOf = (list: CachedList, askedAtMs: number): Omit<Header, 'namespace'> => {
+  const { changedAtMs, hasNextPage, rejected, accepted, marks, known } = list;
+  const header = {
+    askedAtMs: Math.max(0, Math.round(askedAtMs)),
+    changedAtMs: Math.max(0, Math.round(changedAtMs)),
+    hasNextPage,
+    rejected,
+    known: [...known],
+    ...(accepted && { accepted: { ...accepted, reasons: [...accepted.reasons] } }),
+    marks: {
+      ageMs: Math.max(0, list.askedAtMs - marks.sinceMs),
+      count: marks.count,
+      shares: Object.fromEntries(marks.shares),
+    },
+  };
+  // Without BANK_FIELDS the provider may send hundreds of fields: then only the process remembers
+  // how well they were filled.
+  return JSON.stringify(header).length < MAX_METADATA_BYTES / 4
+    ? header
+    : { ...header, marks: { ...header.marks, shares: {} } };
+};
+
+const toMarks = ({ ageMs, count, shares }: Header['marks'], askedAtMs: number): Marks => ({
+  sinceMs: askedAtMs - ageMs,
+  count,
+  shares: new Map<string, Shares>(Object.entries(shares)),
+});

@@ -1,113 +1,148 @@
-import type { ListKeeper } from '../banks/list-keeper.ts';
-import type { Fleet } from '../banks/loading/fleet.ts';
-import { createListCommit } from './list-commit.ts';
-import { createListExchange } from './list-exchange.ts';
-import type { StoreReport } from './store-report.ts';
-import type { RedisStore } from './redis-store.ts';
-import type { SharedLease } from './shared-lease.ts';
+import { NO_VIEW, type Fleet, type View } from '../banks/fleet.ts';
+import type { FreshnessPolicy } from '../banks/freshness.ts';
+import type { Clock } from '../clock.ts';
+import { withDeadline } from '../deadline.ts';
+import type { Envelope } from './envelope.ts';
+import {
+  keysOf,
+  loadRedis,
+  type ConnectToRedis,
+  type RedisClient,
+  type RedisKeys,
+} from './redis-client.ts';
+import { reasonOf } from './redis-errors.ts';
+import { StoreError, type StoreReport } from './store-report.ts';
 
-// The replicas that share a list in Redis. This is not consensus. The lease only saves calls: if it
-// or Redis fails, a replica calls the provider itself.
+// The list in Redis, shared with the other replicas. After every failure the connection is dropped,
+// and the next look makes a new one: with the address as it is then, so that a rotated password
+// takes effect. Redis is neither trusted nor relied on: nothing here rejects.
 
 export interface RedisFleetOptions {
-  readonly store: RedisStore;
-  readonly lease: SharedLease;
-  readonly keeper: ListKeeper;
+  /** Gives the address. */
+  readonly readUrl: () => Promise<string>;
+  readonly envelope: Envelope;
+  readonly policy: FreshnessPolicy;
+  readonly clock: Clock;
+  /** Measures the deadlines of real input and output. */
+  readonly ioClock: Clock;
   readonly report: StoreReport;
+  /** The client library unless given. */
+  readonly connect?: ConnectToRedis | undefined;
 }
 
-/**
- * Finds a dead connection before a renewal needs it (NAT gateways forget idle ones), and makes up
- * for lost messages.
- */
-const POLL_MS = 5_000;
-/**
- * After its failure a replica leaves the next attempt to another one: what fails may be its own
- * network.
- */
-const HANDOVER_MS = 200;
-/** After this many exchanges that lost to a write of another replica, the next poll tries again. */
-const MAX_ROUNDS = 8;
+/** Longest time for a connection, and for each operation: a stalled Redis delays the loop by it. */
+export const REDIS_LIMIT_MS = 1_000;
 
-export const createRedisFleet = ({ store, lease, keeper, report }: RedisFleetOptions) => {
-  const exchange = createListExchange({ store, lease, keeper, report });
-  const exclusively = createQueue();
-  /** The next synchronization, until it begins. */
-  let next: Promise<void> | undefined;
-  let isStopping = false;
+export const createRedisFleet = (options: RedisFleetOptions) => {
+  const { readUrl, envelope, policy, clock, ioClock, report } = options;
+  const closing = new AbortController();
+  let connectToRedis = options.connect;
+  let client: RedisClient | undefined;
+  /** Whether the last attempt to write failed, though Redis can be read. */
+  let isWriteFailing = false;
+  /** The clock of Redis less this process's, in milliseconds; undefined before the first reply. */
+  let aheadMs: number | undefined;
+  const storeMs = (): number =>
+    aheadMs === undefined ? clock.wallMs() : clock.monotonicMs() + aheadMs;
 
-  /** Exchanges until there is nothing left to do, and reports how that went. */
-  const exchangeInRounds = async (): Promise<void> => {
-    for (let round = 1; ; round += 1) {
-      // oxlint-disable-next-line no-await-in-loop -- one look after the other
-      const { again, problem } = await exchange();
-      if (problem !== undefined) report.ifNew(problem);
-      if (again && round < MAX_ROUNDS) continue;
-      if (problem === undefined) report.success();
-      return;
+  const within = <T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> =>
+    withDeadline(work, {
+      limitMs: REDIS_LIMIT_MS,
+      clock: ioClock,
+      signal: closing.signal,
+      timeoutError: () => new StoreError('does not answer in time'),
+    });
+
+  const drop = (error: unknown): void => {
+    client?.destroy();
+    client = undefined;
+    if (!closing.signal.aborted)
+      report.ifNew(`${reasonOf(error)}; the service continues without it`);
+  };
+
+  const connected = async (): Promise<RedisClient> => {
+    if (client) return client;
+    // Outside the deadline: on a busy machine the library alone may take as long.
+    connectToRedis ??= await loadRedis();
+    const connect = connectToRedis;
+    const url = await readUrl();
+    const fresh: RedisClient = await within((signal) =>
+      connect({ url, signal, onError: (error) => client === fresh && drop(error) }),
+    );
+    return (client = fresh);
+  };
+
+  const keysNow = async (): Promise<RedisKeys> => keysOf(await envelope.namespace());
+
+  /** Writes on the connection that there is; undefined where that fails, or there is none. */
+  const write = async <T>(
+    operation: (redis: RedisClient, keys: RedisKeys) => Promise<T>,
+  ): Promise<T | undefined> => {
+    const redis = client;
+    if (!redis) return undefined;
+    try {
+      const keys = await keysNow();
+      const result = await within(() => operation(redis, keys));
+      isWriteFailing = false;
+      return result;
+    } catch (error) {
+      isWriteFailing = true;
+      drop(error);
+      return undefined;
     }
   };
 
-  /** Those who call this before the next synchronization begins share it. */
-  const synchronize = (): Promise<void> =>
-    (next ??= exclusively(async () => {
-      next = undefined;
-      if (!isStopping) await exchangeInRounds().catch(store.failed);
-    }));
+  const look = async (known: string): Promise<View> => {
+    try {
+      const keys = await keysNow();
+      const redis = await connected();
+      // A reply's time is of its question at the earliest: then ages are never too small.
+      const sentAtMs = clock.monotonicMs();
+      const { timeUs, id, body, hold, holdLeftMs } = await within(() => redis.look(keys, known));
+      aheadMs = timeUs / 1_000 - sentAtMs;
+      const list = body.length > 0 ? await open(body) : undefined;
+      if (!isWriteFailing && (list || body.length === 0)) report.success();
+      return { up: true, id, list, hold, holdLeftMs };
+    } catch (error) {
+      drop(error);
+      return NO_VIEW;
+    }
+  };
 
-  const releaseLease = async (): Promise<void> => {
-    // Another replica may have written a failure into it.
-    if (store.lease()?.isOwn) await synchronize();
-    await lease.release();
+  /** The list, or undefined if it cannot be used. */
+  const open = async (body: Buffer) => {
+    try {
+      return await envelope.open(body, storeMs());
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error;
+      report.ifNew(error.message);
+      return undefined;
+    }
   };
 
   const fleet: Fleet = {
-    pollMs: POLL_MS,
-    handoverMs: HANDOVER_MS,
-    synchronize,
-    lease: store.lease,
-    // Without Redis every replica loads by itself.
-    claim: async () => (await lease.claim()) !== 'overtaken',
-    commit: createListCommit({ store, lease, keeper, exclusively, synchronize }),
-    shareFailure: async (failure, dueInMs) => {
-      // A second time over what another replica has written meanwhile.
-      for (let round = 0; round < 2; round += 1) {
-        // oxlint-disable-next-line no-await-in-loop -- see above
-        await synchronize();
-        // Another replica may have succeeded meanwhile, which does not end a Retry-After.
-        if (!keeper.failures.current().failure && !failure.retryAfter) return { isDone: true };
-        // One that another replica has written, also into the lease of this one.
-        const before = store.lease()?.failure;
-        const replaced = before && !keeper.failures.hasSeen(before.id) ? before : undefined;
-        // oxlint-disable-next-line no-await-in-loop -- see above
-        const written = await lease.writeFailure(failure, dueInMs);
-        if (written !== 'overtaken') return { isDone: written === 'written', replaced };
-      }
-      return { isDone: false };
-    },
-    releaseLease,
+    isShared: true,
+    look,
+    hold: (seen, mine, ms) => write((redis, keys) => redis.hold(keys, seen, mine, ms)),
+    publish: (list, rank, unusable) =>
+      write(async (redis, keys) => {
+        const ms = policy.ttlMs + policy.maxStaleMs - (clock.monotonicMs() - list.askedAtMs);
+        return redis.publish(keys, {
+          rank,
+          unusable,
+          ms,
+          envelope: await envelope.seal(list, storeMs()),
+        });
+      }),
+    storeMs,
   };
   return {
     ...fleet,
-    /** Starts connecting. Calls `onNews` when another replica may have written something. */
-    open: store.open,
-    renewConnection: store.renewConnection,
-    /** Ends the lease, if this replica has it for a load, and closes the connection. */
-    stop: async (): Promise<void> => {
-      await releaseLease();
-      isStopping = true;
-      await exclusively(() => Promise.resolve());
-      await store.close();
+    /** Ends the connection; every later operation fails. */
+    close: (): void => {
+      closing.abort(new StoreError('is closed'));
+      client?.destroy();
+      client = undefined;
     },
-  };
-};
-
-/** Runs one piece of work after the other. */
-const createQueue = () => {
-  let last: Promise<unknown> = Promise.resolve();
-  return <T>(work: () => Promise<T>): Promise<T> => {
-    const result = last.then(work);
-    last = result.catch(() => undefined);
-    return result;
   };
 };

@@ -59,13 +59,13 @@ export const createHistory = (
         current.requests += 1;
         if (isServerError(event.status)) current.failedRequests += 1;
       } else if ('list' in event) {
-        if (event.type === 'list-renewed') current.renewed += 1;
+        if (event.type === 'list-taken' && event.load) current.renewed += 1;
         // The last age of the list that is replaced. That of the new one is noted later, because it
         // only grows.
         noteAge(nowMs);
         const age = ageMs();
         agedFromMs = age === undefined ? undefined : nowMs - age;
-      } else if (event.type === 'list-load-failed') current.failed += 1;
+      } else if (event.type === 'load-failed') current.failed += 1;
       else if (event.type === 'provider-called')
         current.slowestCallMs = Math.max(current.slowestCallMs ?? 0, event.durationMs);
     },

@@ -1,12 +1,11 @@
 import { pino, type DestinationStream, type Logger } from 'pino';
 import type { CachedList } from '../banks/cached-list.ts';
 import type { Freshness } from '../banks/freshness.ts';
+import type { ListChange } from '../banks/list-change.ts';
 import { suggestFields } from '../banks/field-suggestion.ts';
-import { isPlainName } from '../banks/field-names.ts';
-import { compareLists } from '../banks/list-change.ts';
 import type { ListEvent } from '../banks/list-event.ts';
 import { UNUSABLE_FILE, type LoadError } from '../banks/load-error.ts';
-import { countRejected, NOTHING_REJECTED, REJECTION_REASONS } from '../banks/reading/entry.ts';
+import { countUnusable, NOTHING_REJECTED, REJECTION_REASONS } from '../banks/reading/entry.ts';
 import type { LoadedList } from '../banks/reading/list-reader.ts';
 import { toIso } from '../clock.ts';
 import type { LogLevel } from '../config/values.ts';
@@ -51,13 +50,7 @@ const SEVERITIES: Readonly<Record<string, string>> = {
 };
 
 /** Writes a line for each event that changes a state. */
-export type EventLog = (event: ServiceEvent | ListAged) => void;
-
-/** The list has become stale or too old to be served, because no load has renewed it in time. */
-export interface ListAged {
-  readonly type: 'list-aged';
-  readonly state: Freshness;
-}
+export type EventLog = (event: ServiceEvent) => void;
 
 /**
  * @param fieldsAreChosen whether BANK_FIELDS is set; otherwise one line suggests a value made of
@@ -70,12 +63,11 @@ export const createEventLog = (logger: Logger, fieldsAreChosen: boolean): EventL
   let failingToken: string | undefined;
   return (event) => {
     switch (event.type) {
-      case 'list-renewed':
-      case 'list-restored':
+      case 'list-taken':
         list.taken(event);
         break;
-      case 'list-load-failed':
-      case 'list-load-failed-elsewhere':
+      case 'load-failed':
+      case 'load-failed-elsewhere':
         list.loadFailed(event);
         break;
       case 'list-aged':
@@ -117,7 +109,6 @@ export const createEventLog = (logger: Logger, fieldsAreChosen: boolean): EventL
       case 'secret-file-usable':
         logger.info({ variable: event.variable }, `${event.variable}: is usable again`);
         break;
-      case 'list-placed':
       case 'provider-called':
       case 'request-finished':
       case 'request-refused':
@@ -130,26 +121,21 @@ export const createEventLog = (logger: Logger, fieldsAreChosen: boolean): EventL
   };
 };
 
-type Renewed = Extract<ListEvent, { readonly type: 'list-renewed' }>;
+type Taken = Extract<ListEvent, { readonly type: 'list-taken' }>;
 
 const createListLog = (logger: Logger, fieldsAreChosen: boolean) => {
   /** What the newest line said. */
   let logged: { readonly failing?: string; readonly state: Freshness } = { state: 'empty' };
   let isSuggested = fieldsAreChosen;
 
-  /** @param load unless the list comes from another replica */
-  const logRenewal = (
-    list: CachedList,
-    previous: CachedList | undefined,
-    load?: Pick<Renewed, 'loaded' | 'durationMs'>,
-  ): void => {
+  const logRenewal = ({ list, previous, change, load }: Taken): void => {
     const facts = { count: list.count, durationMs: load && Math.round(load.durationMs) };
     if (logged.state === 'empty') logger.info(facts, 'list: initial load succeeded');
     else if (logged.failing) logger.info(facts, 'list: recovered');
     else if (logged.state !== 'fresh') logger.info(facts, 'list: renewed');
     else logger.debug(facts, 'list: renewed');
     logged = { state: 'fresh' };
-    if (previous) logChanges(logger, previous, list);
+    if (change) logChange(logger, list, change);
     logRejected(logger, list, previous, load?.loaded.objectFields);
     logNextPage(logger, list, previous);
     const publishable = load?.loaded.publishableFields ?? [];
@@ -162,18 +148,21 @@ const createListLog = (logger: Logger, fieldsAreChosen: boolean) => {
   };
 
   return {
-    taken: (event: Extract<ListEvent, { readonly previous: unknown }>): void => {
-      const { list, previous } = event;
-      if (previous) logDecision(logger, previous, list);
-      if (event.type === 'list-renewed') logRenewal(list, previous, event);
-      else if (previous && event.state === 'fresh') logRenewal(list, previous);
+    taken: (event: Taken): void => {
+      const { list, previous, state, source, change } = event;
+      if (list.accepted && list.id !== previous?.id)
+        logger.warn(
+          { ...list.accepted, added: change?.added, removed: change?.removed, count: list.count },
+          'list: accepted by an operator',
+        );
+      if (source === 'provider' || (previous && state === 'fresh')) logRenewal(event);
       else {
-        const facts = { count: list.count, receivedAt: toIso(list.loadedAtWallMs) };
-        logger.info(facts, `list: restored the saved list; ${CONSEQUENCES[event.state]}`);
+        const facts = { count: list.count, source };
+        logger.info(facts, `list: restored the saved list; ${CONSEQUENCES[state]}`);
         logRejected(logger, list, previous);
         logNextPage(logger, list, previous);
         // A stale list does not end a failure.
-        logged = event.state === 'fresh' ? { state: 'fresh' } : { ...logged, state: event.state };
+        logged = state === 'fresh' ? { state } : { ...logged, state };
       }
     },
     loadFailed: ({
@@ -210,19 +199,12 @@ const CONSEQUENCES = {
   expired: 'the cached list is too old to be served',
 } as const satisfies Record<Freshness, string>;
 
-const logChanges = (logger: Logger, previous: CachedList, list: CachedList): void => {
-  const { fieldsAppeared, fieldsVanished, ...counts } = compareLists(previous, list);
-  const { largeChange } = list;
-  if (largeChange && largeChange !== previous.largeChange) {
-    const countedFields = [...largeChange.changedValues].filter(([name]) => isPlainName(name));
-    const changedValues = Object.fromEntries(countedFields.slice(0, MAX_COUNTED_FIELDS));
-    logger.warn(
-      { ...counts, count: list.count, changedValues },
-      'list: changed by more than GUARD_MAX_SHRINK',
-    );
-  } else if (list.representations !== previous.representations)
-    // Also if only the order of the entries changed.
-    logger.info({ ...counts, count: list.count }, 'list: changed');
+const logChange = (logger: Logger, { count }: CachedList, change: ListChange): void => {
+  const { added, removed, isLarge, fieldsAppeared, fieldsVanished } = change;
+  const facts = { added, removed, count };
+  if (isLarge) logger.warn(facts, 'list: changed by more than GUARD_MAX_SHRINK');
+  // Also if only the order of the entries changed.
+  else logger.info(facts, 'list: changed');
   if (fieldsAppeared.length + fieldsVanished.length > 0) {
     const names = {
       fieldsAppeared: listNames(fieldsAppeared),
@@ -230,19 +212,6 @@ const logChanges = (logger: Logger, previous: CachedList, list: CachedList): voi
     };
     logger.warn(names, "list: the provider's fields changed");
   }
-};
-
-/** More would make an unreadable line. */
-const MAX_COUNTED_FIELDS = 50;
-
-/** Logged by every replica that takes the list: an operator has overridden the guard for it. */
-const logDecision = (logger: Logger, previous: CachedList, list: CachedList): void => {
-  const { count } = list;
-  const [decision] = list.decisions;
-  if (!decision || decision.id === previous.decisions[0]?.id) return;
-  const { reasons, requestId } = decision;
-  const { added, removed } = compareLists(previous, list);
-  logger.warn({ reasons, requestId, added, removed, count }, 'list: accepted by an operator');
 };
 
 const logNextPage = (
@@ -267,7 +236,7 @@ const logRejected = (
 ): void => {
   const before = previous?.rejected ?? NOTHING_REJECTED;
   if (REJECTION_REASONS.every((reason) => rejected[reason] === before[reason])) return;
-  const count = countRejected(rejected);
+  const count = countUnusable(rejected);
   const reasons = Object.fromEntries(Object.entries(rejected).filter(([, entries]) => entries > 0));
   const fields = objectFields.size > 0 ? listNames([...objectFields.keys()]) : undefined;
   if (count > 0)

@@ -49,9 +49,11 @@ export const createMetrics = (config: Config, options: MetricsOptions) => {
           { status: statusClass(event.response?.status) },
           event.durationMs / 1_000,
         );
-      else if (event.type === 'list-renewed') counters.refreshes.inc({ outcome: event.outcome });
-      else if (event.type === 'list-load-failed')
-        counters.refreshes.inc({ outcome: event.error.kind });
+      else if (event.type === 'list-taken' && event.load)
+        counters.refreshes.inc({
+          outcome: event.change || !event.previous ? 'changed' : 'unchanged',
+        });
+      else if (event.type === 'load-failed') counters.refreshes.inc({ outcome: event.error.kind });
       else if (event.type === 'token-renewed') counters.tokens.inc({ outcome: 'renewed' });
       else if (event.type === 'token-renewal-failed') counters.tokens.inc({ outcome: 'failed' });
       else if (event.type === 'store-failed')
@@ -154,7 +156,7 @@ const addGauges = (
   gauge(
     'banks_list_last_large_change_timestamp_seconds',
     'When the list last changed by more than GUARD_MAX_SHRINK, as this instance saw it',
-    () => inSeconds(cached()?.largeChange?.atMs),
+    () => inSeconds(list.status().largeChange?.atMs),
   );
   gauge(
     'banks_list_incomplete',

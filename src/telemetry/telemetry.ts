@@ -7,7 +7,6 @@ import type { SecretFileState } from '../secrets/secrets.ts';
 import type { StoreName } from '../sharing/store-report.ts';
 import type { ServiceEvent, StoreState } from './events.ts';
 import { createHistory } from './history.ts';
-import { watchAge } from './list-age.ts';
 import type { LogDestination } from './log-stream.ts';
 import { createEventLog, createLogger } from './log.ts';
 import { createMetrics } from './metrics.ts';
@@ -43,27 +42,18 @@ export const createTelemetry = (config: Config, options: TelemetryOptions) => {
     secretFiles: options.secretFiles,
     lostLogLines: () => logDestination.lostLines?.() ?? 0,
   });
-  const watch = watchAge({
-    list,
-    clock,
-    policy: config.cache,
-    onAged: (state) => log({ type: 'list-aged', state }),
-  });
   /** Passes `event` to all of them. */
   const emit = (event: ServiceEvent): void => {
     log(event);
     metrics.onEvent(event);
     history.onEvent(event);
-    if ('list' in event) watch.restart();
     if (event.type === 'store-failed') {
       const { sinceMs = clock.wallMs() } = failing.get(event.store) ?? {};
       failing.set(event.store, { sinceMs, reason: event.reason });
     } else if (event.type === 'store-recovered') failing.delete(event.store);
   };
-  /** Ends what is timed. */
-  const close = (): void => watch.end();
   const startedAtMs = clock.monotonicMs();
   /** How long this process has been running. */
   const uptimeMs = (): number => clock.monotonicMs() - startedAtMs;
-  return { logger, metrics, history, stores, uptimeMs, emit, close };
+  return { logger, metrics, history, stores, uptimeMs, emit };
 };

@@ -3,7 +3,7 @@ import { suggestFields } from '../../src/banks/field-suggestion.ts';
 
 const suggest = (...paths: string[]): string =>
   suggestFields(
-    paths.map((text) => ({ path: text.replace('?', ''), isEverywhere: !text.endsWith('?') })),
+    paths.map((text) => ({ path: text.replace('?', ''), share: text.endsWith('?') ? 0.1 : 0.97 })),
   ).join();
 
 test('a field inside an object has its last name, or as much of its path as tells it from others', () => {

@@ -1,338 +1,205 @@
 import { describe, expect, test } from '@jest/globals';
-import { mkdirSync, readFileSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { connect, createServer as createProxy } from 'node:net';
 import { join } from 'node:path';
-import type { Emulator } from '../../emulator/emulator.ts';
+import type { Behaviour } from '../../emulator/behaviours.ts';
+import { snapshot } from '../../src/commands/snapshot.ts';
 import type { EnvironmentVariables } from '../../src/config/reader.ts';
 import { createAuthority } from '../helpers/authority.ts';
 import { closeLater } from '../helpers/close-later.ts';
 import { emulate } from '../helpers/emulate.ts';
-import { runDoctor, type DoctorReport } from '../helpers/run-doctor.ts';
 import { findFreePort, listenOn } from '../helpers/free-port.ts';
-import { describeWithRedis, redisOfTest } from '../helpers/redis-server.ts';
-import { openRig, startRig } from '../helpers/rig.ts';
 import { runService } from '../helpers/process.ts';
-import { startTlsFront } from '../helpers/tls-front.ts';
-import { eventually } from '../helpers/wait-until.ts';
+import { describeWithRedis, redisOfTest } from '../helpers/redis-server.ts';
+import { startRig } from '../helpers/rig.ts';
+import { runCommand } from '../helpers/run-command.ts';
+import { runDoctor, type DoctorReport } from '../helpers/run-doctor.ts';
+import { SANDBOX } from '../helpers/sandbox.ts';
 import { temporaryFolder } from '../helpers/temporary-folder.ts';
+import { startTlsFront } from '../helpers/tls-front.ts';
 
-// The doctor about what the service uses besides the provider: stores, ports and the clock.
+// The doctor about what the service uses besides the provider: stores and ports. The list can be
+// served in each of these tests, unless a saved one says otherwise.
 
-const doctor = async (env: EnvironmentVariables, emulator?: Emulator): Promise<DoctorReport> =>
-  runDoctor({ PROVIDER_SANDBOX_BASE_URL: (emulator ?? (await emulate())).baseUrl, ...env });
+const doctor = async (env: EnvironmentVariables): Promise<DoctorReport> =>
+  runDoctor({ PROVIDER_SANDBOX_BASE_URL: (await emulate()).baseUrl, ...env });
 
-/**
- * The provider's list is fine, `step` is not: it has a cause and what to do, and the exit status
- * tells.
- */
+/** `step` is not fine: it says why, and names the variable. */
 const expectFailure = (
   { status, text, linesOf }: DoctorReport,
-  step: string,
-  message: RegExp,
-  next: RegExp,
+  [step, says, variable]: readonly [string, RegExp, string],
 ): void => {
-  for (const words of [
-    /^FAIL/,
-    message,
-    /^ {6}likely +\S/m,
-    new RegExp(`^ {6}next .*${next.source}`, 'm'),
-  ])
-    expect(linesOf(step)).toMatch(words);
-  expect(text).toContain(`But not all of it works: ${step}.`);
+  expect(linesOf(step)).toMatch(says);
+  expect(linesOf(step)).toMatch(new RegExp(`^FAIL [^]*^ {6}variables +${variable}$`, 'm'));
+  expect(text).toContain(`can serve a list. But it does not all work: ${step}.`);
   expect(status).toBe(1);
 };
-
-const folder = (): string => temporaryFolder();
 
 describe('the snapshot file', () => {
   const at = (path: string) => doctor({ CACHE_SNAPSHOT_FILE: path });
 
-  test('that does not exist yet, is empty or is ours is fine, and stays as it is', async () => {
-    const path = join(folder(), 'list');
-    expect((await at(path)).linesOf('snapshot')).toMatch(/^ok .* can be written/);
-    expect(readdirSync(join(path, '..'))).toEqual([]);
+  test('that does not exist yet, or is empty, can be written, and stays as it is', async () => {
+    const folder = temporaryFolder();
+    const path = join(folder, 'list');
+    expect((await at(path)).linesOf('snapshot')).toBe('ok    snapshot       can be written');
+    expect(readdirSync(folder)).toEqual([]);
     writeFileSync(path, '');
     expect((await at(path)).status).toBe(0);
-
-    const rig = await openRig({ env: { CACHE_SNAPSHOT_FILE: path } });
-    await eventually(() => rig.service.list.status().nextLoadInMs > 0);
-    await rig.close();
-    const saved = readFileSync(path);
-    expect(saved).not.toHaveLength(0);
-    const { status, linesOf } = await at(path);
-    expect(status).toBe(0);
-    expect(linesOf('snapshot')).toMatch(/^ok /);
-    expect(readFileSync(path)).toEqual(saved);
-    expect(readdirSync(join(path, '..'))).toEqual(['list']);
+    expect(readdirSync(folder)).toEqual(['list']);
   });
 
-  test('whose directory is missing or cannot be written, a directory and a foreign file are failures', async () => {
-    const inside = folder();
-    mkdirSync(join(inside, 'directory'));
-    writeFileSync(join(inside, 'notes.txt'), 'mine');
+  test.each<[Behaviour, says: RegExp, status: number]>([
+    ['healthy', /^ok .* 120 banks, .*; compared with the saved list of 120$/, 0],
+    ['few', /^FAIL .* the list shrank from 120 to 3 entries[^]*POST \/refresh\?accept=shrunk/, 1],
+    ['retyped-field', /^FAIL [^]*changed: code: [^]*POST \/refresh\?accept=drifted/, 1],
+  ])(
+    'has a list, with which that of a provider that does %s is compared, as the service does',
+    async (behaviour, says, status) => {
+      const emulator = await emulate();
+      const path = join(temporaryFolder(), 'list');
+      const env = { ...SANDBOX, PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl };
+      expect(await runCommand((context) => snapshot(path, context), env)).toMatchObject({
+        status: 0,
+      });
+      const saved = readFileSync(path);
+      await emulator.behave(behaviour);
+      const report = await runDoctor({ ...env, CACHE_SNAPSHOT_FILE: path });
+      expect(report.linesOf('list')).toMatch(says);
+      expect(report.status).toBe(status);
+      expect(readFileSync(path)).toEqual(saved);
+      // Another configuration has other lists.
+      const other = await runDoctor({ ...env, CACHE_SNAPSHOT_FILE: path, BANK_FIELDS: 'code' });
+      expect(other.linesOf('snapshot')).toMatch(
+        /^note .*saved with another configuration; ignored/,
+      );
+      expect(other.linesOf('list')).not.toContain('compared');
+    },
+  );
+
+  test('that cannot be written, a directory and a foreign file are failures', async () => {
+    const folder = temporaryFolder();
+    mkdirSync(join(folder, 'directory'));
+    writeFileSync(join(folder, 'notes.txt'), 'mine');
     for (const name of ['missing/list', 'directory', 'notes.txt']) {
-      const { status, text } = await at(join(inside, name));
-      expect([status, text]).toEqual([
-        1,
-        expect.stringMatching(/^FAIL +configuration +CACHE_SNAPSHOT_FILE: /),
-      ]);
+      const { status, text } = await at(join(folder, name));
+      expect([status, text]).toEqual([1, expect.stringMatching(/^FAIL [^]*CACHE_SNAPSHOT_FILE/m)]);
     }
-    expect(readFileSync(join(inside, 'notes.txt'), 'utf8')).toBe('mine');
+    expect(readFileSync(join(folder, 'notes.txt'), 'utf8')).toBe('mine');
     // Nobody can create files there, root included.
-    symlinkSync('/sys/list', join(inside, 'link'));
-    for (const path of ['/sys/list', join(inside, 'link')])
-      expectFailure(await at(path), 'snapshot', /cannot be written/, /\S/);
+    expectFailure(await at('/sys/list'), [
+      'snapshot',
+      /cannot be written \(\w+\); let this user write to the directory \/sys/,
+      'CACHE_SNAPSHOT_FILE',
+    ]);
   });
 });
-
-test.each([
-  ['that has expired', '20210101000000Z', '127.0.0.1', 'CERT_HAS_EXPIRED', /has expired/],
-  [
-    'for another name',
-    '20990101000000Z',
-    '127.0.0.2',
-    'ERR_TLS_CERT_ALTNAME_INVALID',
-    /is for another name than 127\.0\.0\.2/,
-  ],
-])(
-  'a Redis whose certificate is one %s is not taken for something else',
-  async (_what, until, host, code, likely) => {
-    const authority = createAuthority();
-    const pair = authority.issue('redis', { from: '20200101000000Z', until });
-    const { baseUrl } = await emulate();
-    const front = await startTlsFront({ to: baseUrl, pair, host });
-    closeLater(() => front.close());
-    const { exit, output } = runService(
-      {
-        PROVIDER_SANDBOX_BASE_URL: baseUrl,
-        CACHE_REDIS_URL: `rediss://${host}:${front.port}`,
-        PORT: '0',
-        MANAGEMENT_PORT: 'off',
-        NODE_EXTRA_CA_CERTS: authority.certFile,
-      },
-      { programArgs: ['doctor'] },
-    );
-    expect(await exit).toBe(1);
-    expect(output()).toMatch(
-      new RegExp(
-        `^FAIL +redis +connecting and logging in fails \\(${code}\\)\n +likely .*${likely.source}`,
-        'm',
-      ),
-    );
-  },
-);
 
 describeWithRedis('Redis', () => {
   const SECRET = 'SECRET-password';
   const at = (url: string): Promise<DoctorReport> => doctor({ CACHE_REDIS_URL: url });
+  const expectRefused = async (url: string, says: RegExp): Promise<void> =>
+    expectFailure(await at(url), ['redis', says, 'CACHE_REDIS_URL']);
 
-  test('that works is passed in every respect, and nothing of it is left behind', async () => {
+  test('that works is read and written, and what is written is gone after a second', async () => {
     const redis = await redisOfTest();
     const { status, linesOf } = await at(redis.url);
     expect(status).toBe(0);
-    expect(linesOf('redis')).toMatch(/^ok .* logged in; read, wrote and heard a message/);
+    expect(linesOf('redis')).toMatch(/^ok +redis +read and written in \d+ ms$/);
     const keys = await redis.command('KEYS *');
-    const [key] = /banks-bff:doctor:\S+/.exec(keys) ?? [];
-    expect(keys).toMatch(/^\*1\r\n/);
-    // Redis deletes it in a few seconds.
-    const leftMs = Number((await redis.command(`PTTL ${key}`)).slice(1));
-    expect(leftMs).toBeGreaterThan(0);
-    expect(leftMs).toBeLessThanOrEqual(5_000);
+    const [key] = /banks-bff:\{doctor-\S+/.exec(keys) ?? [];
+    expect(keys).toMatch(/^\*[01]\r\n/);
+    const leftMs = key === undefined ? 0 : (await redis.command(`PTTL ${key}`)).slice(1);
+    expect(Number(leftMs)).toBeLessThan(1_001);
     expect(await redis.command('CLIENT LIST')).not.toContain('name=banks-bff');
   });
 
-  test('that is not there, hangs, or is something else is a failure', async () => {
-    const nowhere = `redis://user:${SECRET}@127.0.0.1:${await findFreePort()}`;
-    expectFailure(
-      await at(nowhere),
-      'redis',
-      /connecting .*\(ECONNREFUSED\)/,
-      /check host and port/,
+  test('that is not there, hangs or is something else is a failure', async () => {
+    await expectRefused(
+      `redis://user:${SECRET}@127.0.0.1:${await findFreePort()}`,
+      /refuses the connection \(ECONNREFUSED\)/,
     );
-    const file = join(folder(), 'address');
-    writeFileSync(file, `https://${SECRET}\n`);
-    const noAddress = await doctor({ CACHE_REDIS_URL_FILE: file });
-    expectFailure(noAddress, 'redis', /\(no address\)/, /write the address/);
     const redis = await redisOfTest();
     redis.stall();
-    expectFailure(
-      await at(redis.url),
-      'redis',
-      /connecting .*\(TIMEOUT\)/,
-      /ask your network team/,
-    );
+    await expectRefused(redis.url, /does not answer in time/);
     redis.resume();
     const { baseUrl } = await emulate();
-    const somethingElse = await at(baseUrl.replace('http:', 'redis:'));
-    expectFailure(somethingElse, 'redis', /connecting/, /check CACHE_REDIS_URL/);
+    await expectRefused(baseUrl.replace('http:', 'redis:'), /^FAIL +redis +Redis \S/);
   });
 
-  test('that refuses the user, a read, a write or a message is a failure that says which', async () => {
+  test('that refuses the user, a command or the list is a failure that says so', async () => {
     const redis = await redisOfTest('--requirepass', SECRET);
     const as = (user: string) => `redis://${user}127.0.0.1:${redis.port}`;
-    expectFailure(await at(as('')), 'redis', /\(NOAUTH\)/, /write both into/);
-    expectFailure(
-      await at(as(':wrong@')),
-      'redis',
-      /logging in fails \(WRONGPASS\)/,
-      /write both into/,
-    );
+    await expectRefused(as(''), /\(NOAUTH\)/);
+    await expectRefused(as(':wrong@'), /refuses the user or the password \(WRONGPASS\)/);
     const allow = (rules: string) =>
-      redis.command(
-        `AUTH ${SECRET}\r\nACL SETUSER weak reset on >${SECRET} ~banks-bff:* &banks-bff:* ${rules}`,
-      );
-    const weak = as(`weak:${SECRET}@`);
-    await allow('+@all -set');
-    expectFailure(await at(weak), 'redis', /writing fails \(NOPERM\)/, /~banks-bff:\*/);
-    await allow('+@all -time');
-    expectFailure(await at(weak), 'redis', /reading fails \(NOPERM\)/, /allow it/);
-    await allow('+@all -publish');
-    expectFailure(await at(weak), 'redis', /sending a message fails \(NOPERM\)/, /allow it/);
-    await allow('+@read +@write +@scripting +@pubsub +@connection +time');
-    expect((await at(weak)).status).toBe(0);
-    const connections = await redis.command(`AUTH ${SECRET}\r\nCLIENT LIST`);
-    expect(connections).not.toContain('name=banks-bff');
-  });
-
-  test('without TLS, or with it, where the address says the opposite, is named as that', async () => {
-    const redis = await redisOfTest('--requirepass', SECRET);
-    const commands = async () => redis.command(`AUTH ${SECRET}\r\nINFO commandstats`);
-    expectFailure(
-      await at(`rediss://:${SECRET}@127.0.0.1:${redis.port}`),
-      'redis',
-      /\(TIMEOUT\)\n +likely +127\.0\.0\.1:\d+ is Redis without TLS/,
-      /begin it with redis:/,
-    );
-    // No password was sent in plain text.
-    expect(await commands()).not.toMatch(/cmdstat_hello/);
-    const authority = createAuthority();
-    for (const clientAuthority of [undefined, authority.cert]) {
-      const front = await startTlsFront({
-        to: redis.url.replace('redis:', 'http:'),
-        pair: authority.issue('redis'),
-        ...(clientAuthority !== undefined && { clientAuthority }),
-      });
-      closeLater(() => front.close());
-      expectFailure(
-        await at(`redis://:${SECRET}@127.0.0.1:${front.port}`),
-        'redis',
-        /likely +127\.0\.0\.1:\d+ wants TLS/,
-        /begin CACHE_REDIS_URL with rediss:/,
-      );
+      redis.command(`AUTH ${SECRET}\r\nACL SETUSER weak reset on >${SECRET} ~banks-bff:* ${rules}`);
+    for (const command of ['set', 'time', 'eval']) {
+      await allow(`+@all -${command}`);
+      await expectRefused(as(`weak:${SECRET}@`), /\(NOPERM\)/);
     }
-  });
-
-  test('without the database that the address names is named as that, and with it fine', async () => {
-    const redis = await redisOfTest('--requirepass', SECRET);
-    const cluster = await redisOfTest('--cluster-enabled', 'yes', '--dir', folder());
-    for (const url of [`redis://:${SECRET}@127.0.0.1:${redis.port}/16`, `${cluster.url}/1`])
-      expectFailure(
-        await at(url),
-        'redis',
-        /logging in fails \(ERR\)\n +likely +Redis has no database with the number/,
-        /leave the number out, or write a smaller one/,
-      );
-    expect((await at(`redis://:${SECRET}@127.0.0.1:${redis.port}/15`)).status).toBe(0);
-  });
-
-  test('from which no message arrives, as through some proxies, is a failure', async () => {
-    const redis = await redisOfTest();
-    const message = />3\r\n\$7\r\nmessage\r\n(?:\$\d+\r\n[^\r]*\r\n){2}/;
-    let left = 0;
-    const proxy = createProxy((client) => {
-      const server = connect(redis.port, '127.0.0.1');
-      for (const end of [client, server]) end.on('error', () => undefined);
-      client.pipe(server).on('data', (bytes: Buffer) => {
-        const text = bytes.toString('latin1');
-        if (message.test(text)) left += 1;
-        client.write(text.replace(message, ''), 'latin1');
-      });
-    });
-    closeLater(() => proxy.close());
-    const report = await at(`redis://127.0.0.1:${await listenOn(proxy)}`);
-    expectFailure(report, 'redis', /sending a message fails \(TIMEOUT\)/, /ask your network team/);
-    expect(left).toBe(1);
-  });
-
-  test('that is read-only or full is a failure', async () => {
-    const primary = await redisOfTest();
-    // It writes what it gets from the primary to a file.
-    const replica = await redisOfTest(
-      '--dir',
-      folder(),
-      '--replicaof',
-      '127.0.0.1',
-      String(primary.port),
-    );
-    expectFailure(await at(replica.url), 'redis', /writing fails \(READONLY\)/, /primary/);
+    await allow('+eval +time +getrange +pttl +set +hello +client +cluster');
+    expect((await at(as(`weak:${SECRET}@`))).status).toBe(0);
     const full = await redisOfTest('--maxmemory', '1');
-    expectFailure(await at(full.url), 'redis', /writing fails \(OOM\)/, /memory/);
+    await expectRefused(full.url, /is full \(OOM\)/);
+    const replica = ['--dir', temporaryFolder(), '--replicaof', '127.0.0.1', String(redis.port)];
+    await expectRefused((await redisOfTest(...replica)).url, /is read-only \(READONLY\)/);
   });
+
+  test('that takes no value as long as the list is a failure', async () => {
+    const redis = await redisOfTest('--proto-max-bulk-len', '1048576');
+    const banks = Array.from({ length: 20_000 }, (_, code) => ({ code: `${code}`.repeat(20) }));
+    const { baseUrl } = await emulate({ banks });
+    const report = await runDoctor({
+      PROVIDER_SANDBOX_BASE_URL: baseUrl,
+      PROVIDER_MAX_BODY: '16mb',
+      BANK_FIELDS: 'code',
+      CACHE_REDIS_URL: redis.url,
+    });
+    expectFailure(report, ['redis', /^FAIL +redis +Redis \S/, 'CACHE_REDIS_URL']);
+  });
+});
+
+test('a Redis whose certificate has expired is not taken for something else', async () => {
+  const authority = createAuthority();
+  const dates = { from: '20200101000000Z', until: '20210101000000Z' };
+  const { baseUrl } = await emulate();
+  const front = await startTlsFront({ to: baseUrl, pair: authority.issue('redis', dates) });
+  closeLater(() => front.close());
+  const { exit, output } = runService(
+    {
+      PROVIDER_SANDBOX_BASE_URL: baseUrl,
+      CACHE_REDIS_URL: `rediss://127.0.0.1:${front.port}`,
+      PORT: '0',
+      MANAGEMENT_PORT: 'off',
+      NODE_EXTRA_CA_CERTS: authority.certFile,
+    },
+    { programArgs: ['doctor'] },
+  );
+  expect(await exit).toBe(1);
+  expect(output()).toMatch(/^FAIL +redis +.*\(CERT_HAS_EXPIRED\)/m);
 });
 
 describe('the ports', () => {
   test('that are free are fine; one that another program uses is a failure of its own variable', async () => {
-    const nearlyOurs = ['{"status":"pass","list":{}}', '{"environment":"test"}'];
-    const other = createServer((_req, res) => void res.end(nearlyOurs.shift()));
+    const other = createServer((_req, res) => void res.end('{"status":"pass","list":{}}'));
     closeLater(() => other.close());
     const taken = String(await listenOn(other));
-    const env = { HOST: '127.0.0.1' };
-    const first = await doctor({ ...env, PORT: taken });
-    expectFailure(first, 'port', new RegExp(`${taken} .*\\(EADDRINUSE\\)`), /set PORT to another/);
-    expect(first.linesOf('management')).toMatch(/^ok .* can be used/);
-    const second = await doctor({ ...env, MANAGEMENT_PORT: taken });
-    expectFailure(second, 'management', /\(EADDRINUSE\)/, /set MANAGEMENT_PORT to another/);
-    expectFailure(
-      await doctor({ HOST: '192.0.2.1' }),
-      'port',
-      /192\.0\.2\.1/,
-      /set HOST to one that is/,
-    );
+    const first = await doctor({ PORT: taken });
+    expectFailure(first, ['port', new RegExp(`another program uses port ${taken}`), 'PORT']);
+    expect(first.linesOf('management')).toMatch(/^ok .* can be used$/);
+    const second = await doctor({ MANAGEMENT_PORT: taken });
+    expectFailure(second, ['management', /\(EADDRINUSE\)/, 'MANAGEMENT_PORT']);
+    const nowhere = await doctor({ HOST: '192.0.2.1' });
+    expectFailure(nowhere, ['port', /192\.0\.2\.1 is not an address of this machine/, 'HOST']);
     expect((await doctor({ MANAGEMENT_PORT: 'off' })).linesOf('management')).toBe('');
   });
 
-  test('that the same service uses, which is running, are fine', async () => {
+  test('that this service uses, which is running, are fine', async () => {
     const rig = await startRig();
     const [PORT, MANAGEMENT_PORT] = [rig.url, rig.managementUrl].map((url) => new URL(url).port);
-    const { status, linesOf } = await doctor({ HOST: '127.0.0.1', PORT, MANAGEMENT_PORT });
+    const { status, linesOf } = await doctor({ PORT, MANAGEMENT_PORT });
     expect(status).toBe(0);
-    expect(linesOf('port')).toContain('used by this service, which is running');
-    expect(linesOf('management')).toContain('used by this service, which is running');
+    for (const port of ['port', 'management'])
+      expect(linesOf(port)).toContain('used by this service, which is running');
   });
 });
-
-test('a clock that differs from the provider’s is noted, with the direction', async () => {
-  const emulator = await emulate();
-  const list = JSON.stringify([{ code: '1', ispb: '2', name: '3' }]);
-  let headers: Record<string, string> = {};
-  emulator.respondWith((_req, res) => {
-    res.writeHead(200, { 'content-type': 'application/json', ...headers }).end(list);
-  });
-  const at = (ms: number): string => new Date(Date.now() + ms).toUTCString();
-  const clock = async (): Promise<string> => (await doctor({}, emulator)).linesOf('clock');
-  expect(await clock()).toBe("ok    clock          agrees with the provider's");
-  headers = { date: at(-120_000) };
-  expect(await clock()).toMatch(
-    /^note {2}clock +1[12]\d s ahead of the provider's\n {6}next +synchronise/,
-  );
-  headers = { date: at(120_000) };
-  expect(await clock()).toMatch(/^note {2}clock +1[12]\d s behind the provider's/);
-  headers = { date: at(-120_000), age: '120' };
-  expect(await clock()).toMatch(/^ok/);
-});
-
-test.each(['CACHE_SIGNING_KEY_FILE', 'MANAGEMENT_TOKEN_FILE'])(
-  'a file of %s that cannot be used is a failure, though no step needs it',
-  async (variable) => {
-    const file = join(folder(), 'secret');
-    const report = await doctor({ [variable]: file });
-    expect(report.linesOf('files')).toMatch(
-      new RegExp(`^FAIL +files +${variable}: cannot be read \\(ENOENT\\)`),
-    );
-    expect(report.text).toContain('But not all of it works: files.');
-    expect(report.status).toBe(1);
-    writeFileSync(file, 'a-secret-of-more-than-thirty-two-characters\n');
-    expect((await doctor({ [variable]: file })).status).toBe(0);
-  },
-);

@@ -1,6 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { replaceFile } from '../../src/sharing/replace-file.ts';
+import { replaceFile } from '../../src/sharing/snapshot-file.ts';
 import { findFreePort } from './free-port.ts';
 import { ALERT_RULES } from './monitoring-files.ts';
 import { needProgram } from './needs.ts';

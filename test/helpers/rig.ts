@@ -1,14 +1,15 @@
 import type { LookupFunction } from 'node:net';
-import { setImmediate, setTimeout } from 'node:timers/promises';
+import { setImmediate } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import zlib, { type BrotliOptions, type InputType, type ZlibOptions } from 'node:zlib';
 import type { Emulator, EmulatorOptions } from '../../emulator/emulator.ts';
 import type { Compressors } from '../../src/banks/representation.ts';
+import type { LoadError } from '../../src/banks/load-error.ts';
 import { parseConfig } from '../../src/config/config.ts';
 import type { EnvironmentVariables } from '../../src/config/reader.ts';
-import { storeTime, type Clock } from '../../src/clock.ts';
-import { createService, type ServiceOptions } from '../../src/service.ts';
-import { loadRedisClient } from '../../src/sharing/redis-client.ts';
+import type { Clock } from '../../src/clock.ts';
+import { createService } from '../../src/service.ts';
+import type { ConnectToRedis } from '../../src/sharing/redis-client.ts';
 import { closeLater } from './close-later.ts';
 import { openEmulator } from './emulate.ts';
 import { createManualClock, type ManualClock } from './manual-clock.ts';
@@ -33,16 +34,12 @@ export interface RigOptions {
   readonly clock?: ManualClock;
   /** How much later than other rigs this one starts, on both clocks. */
   readonly startedLaterByMs?: number;
-  /** The clock of Redis; by default the rig's own. */
-  readonly storeClock?: Pick<Clock, 'wallMs'>;
+  /** A Redis of the test's own, in place of a real one. */
+  readonly connectToRedis?: ConnectToRedis;
   /** For the deadlines of real input and output; by default one that nothing has to wait for. */
   readonly ioClock?: Clock;
-  /** It gets no messages from Redis. */
-  readonly isDeaf?: boolean;
   /** Resolves the provider's name. */
   readonly lookup?: LookupFunction;
-  /** What stands for the disk with the snapshot. */
-  readonly files?: ServiceOptions['files'];
   /** The random numbers for jitter; by default always 0.5. */
   readonly random?: () => number;
 }
@@ -76,9 +73,8 @@ export const openRig = async (options: RigOptions = {}) => {
     ioClock: options.ioClock ?? patientClock,
     random: options.random ?? (() => 0.5),
     compressors: QUICK_COMPRESSORS,
-    loadRedisClient: () => withTimeOf(options.storeClock ?? clock, options.isDeaf),
+    connectToRedis: options.connectToRedis,
     ...(options.lookup && { lookup: options.lookup }),
-    ...(options.files && { files: options.files }),
   });
   const { publicUrl, managementUrl = '' } = await service.start();
 
@@ -99,57 +95,6 @@ export const openRig = async (options: RigOptions = {}) => {
       await stopped;
       if (!options.provider) await emulator.close();
     },
-  };
-};
-
-/**
- * The real client of a Redis of which the clock is moved by the test, as that of the service is.
- */
-const withTimeOf = async (
-  clock: Pick<Clock, 'wallMs'>,
-  isDeaf = false,
-): ReturnType<typeof loadRedisClient> => {
-  const createClient = await loadRedisClient();
-  return (options) => {
-    const redis = createClient(options);
-    const late = createDelay();
-    return {
-      ...redis,
-      connect: () => late(redis.connect()),
-      read: async (keys, maxBytes) => ({
-        ...(await late(redis.read(keys, maxBytes))),
-        storeMs: storeTime(clock.wallMs()),
-      }),
-      compareAndSet: (...write) => late(redis.compareAndSet(...write)),
-      publish: (...message) => late(redis.publish(...message)),
-      subscribe: async (channel, onMessage) => {
-        if (isDeaf) return;
-        await late(
-          redis.subscribe(
-            channel,
-            (message) => void late(Promise.resolve(message)).then(onMessage),
-          ),
-        );
-      },
-    };
-  };
-};
-
-/** docs/testing.md says what it is for. */
-// oxlint-disable-next-line node/no-process-env -- of whoever runs the tests
-const LATEST_REPLY_MS = Number(process.env['SLOW_REDIS_MS'] ?? 0);
-
-/** What a connection receives arrives up to `SLOW_REDIS_MS` later, and in its order. */
-const createDelay = () => {
-  let last: Promise<unknown> = Promise.resolve();
-  return async <T>(reply: Promise<T>): Promise<T> => {
-    if (LATEST_REPLY_MS === 0) return reply;
-    const earlier = last;
-    last = Promise.allSettled([reply, earlier]).then(() =>
-      setTimeout(Math.random() * LATEST_REPLY_MS),
-    );
-    await last;
-    return reply;
   };
 };
 
@@ -192,10 +137,6 @@ const onceIdle = async (rigs: readonly Rig[], move: () => void): Promise<void> =
   await waitUntil('replicas that have planned their next loads', look, areIdle);
 };
 
-/** Moves time on, once none of these replicas has anything under way that would miss it. */
-export const advanceOnceIdle = (ms: number, ...rigs: readonly [Rig, ...Rig[]]): Promise<void> =>
-  onceIdle(rigs, () => rigs[0].clock.advance(ms));
-
 /** Moves time to the next load of the list, which may take its time. */
 export const advanceToLoad = (rig: Rig): Promise<void> =>
   onceIdle([rig], () => rig.clock.advance(Math.ceil(rig.service.list.status().nextLoadInMs)));
@@ -222,7 +163,7 @@ export const clientCredentialsEnv = ({ tokenUrl }: Emulator): EnvironmentVariabl
 /** Moves time to the next load of the list, and waits until that has ended. */
 export const nextLoad = async ({ service: { list }, clock }: Rig): Promise<void> => {
   const last = (): string =>
-    JSON.stringify([list.status().cached?.loadedAtWallMs, list.status().lastFailure]);
+    JSON.stringify([list.status().cached?.id, list.status().lastFailure?.atMs]);
   const before = last();
   // After a refresh the next load is planned in a later turn.
   await clock.turn();
@@ -233,6 +174,12 @@ export const nextLoad = async ({ service: { list }, clock }: Rig): Promise<void>
     if (!hasEnded) clock.advance(Math.ceil(nextLoadInMs));
     return hasEnded && nextLoadInMs > 0;
   });
+};
+
+/** Loads the list now, as an operator does. @returns the failure, if there was one */
+export const refresh = async ({ service: { list } }: Rig): Promise<LoadError | undefined> => {
+  const result = await list.refresh();
+  return result.outcome === 'failed' ? result.error : undefined;
 };
 
 const messageOf = (line: string): string => {

@@ -23,7 +23,7 @@ const SECRETS = new Map(
 );
 
 /** Steps that do not concern the load. */
-const SURROUNDINGS = ['clock', 'redis', 'snapshot', 'port', 'management'];
+const SURROUNDINGS = ['redis', 'snapshot', 'port', 'management'];
 
 /** For a sandbox and with free ports unless `env` says otherwise. */
 export const runDoctor = async (env: EnvironmentVariables) => {

@@ -140,10 +140,10 @@ test('a bank has the published fields, with any type before the first list, and 
 test('with every field published, those that all entries have are required, and there may be others', async () => {
   const openApi = await start({ env: { BANK_FIELDS: '' } }, [
     { name: 'A', tags: ['x'] },
-    { name: 'B', limits: { pix: true } },
+    { name: 'B', limits: { pix: true }, pix: true },
   ]);
   expect(openApi.bank).toMatchObject({
-    properties: { tags: { type: ['array', 'null'] }, limits: { type: ['object', 'null'] } },
+    properties: { tags: { type: ['array', 'null'] }, pix: { type: ['boolean', 'null'] } },
     required: ['name'],
     additionalProperties: true,
   });

@@ -13,7 +13,14 @@ import { makeBanks } from '../helpers/banks.ts';
 import { BANKS, UNUSABLE, emulate } from '../helpers/emulate.ts';
 import { createManualClock } from '../helpers/manual-clock.ts';
 import { sendRaw } from '../helpers/raw-http.ts';
-import { nextLoad, startLoadedRig, startRig, type Rig, type RigOptions } from '../helpers/rig.ts';
+import {
+  nextLoad,
+  startLoadedRig,
+  startRig,
+  type Rig,
+  type RigOptions,
+  refresh,
+} from '../helpers/rig.ts';
 import { PRODUCTION } from '../helpers/sandbox.ts';
 import { eventually, waitUntil } from '../helpers/wait-until.ts';
 import { temporaryFolder } from '../helpers/temporary-folder.ts';
@@ -332,7 +339,7 @@ test('an unusable secret file is told beside what users get, and never hides it'
     env: { PROVIDER_ACCESS_TOKEN: '', PROVIDER_ACCESS_TOKEN_FILE: file },
   });
   writeFileSync(file, '');
-  expect(await rig.service.list.refresh()).toBeUndefined();
+  expect(await refresh(rig)).toBeUndefined();
   await logged('PROVIDER_ACCESS_TOKEN_FILE: is empty');
   const told = 'The file of PROVIDER_ACCESS_TOKEN_FILE cannot be used.';
   expect(await page()).toContain('! sandbox: Users get the current list, but 1 secret file cannot');
@@ -362,7 +369,7 @@ test('after the clock was set back, an unusable secret file is not told of a tim
     env: { PROVIDER_ACCESS_TOKEN: '', PROVIDER_ACCESS_TOKEN_FILE: file },
   });
   writeFileSync(file, '');
-  expect(await rig.service.list.refresh()).toBeUndefined();
+  expect(await refresh(rig)).toBeUndefined();
   behindMs = 600_000;
   expect(await page()).toContain(
     'The file of PROVIDER_ACCESS_TOKEN_FILE cannot be used. Since 00:06:40 (0 s): ',

@@ -14,6 +14,7 @@ import {
   startRig,
   type Rig,
   type RigOptions,
+  refresh,
 } from '../helpers/rig.ts';
 import { eventually } from '../helpers/wait-until.ts';
 import { temporaryFolder } from '../helpers/temporary-folder.ts';
@@ -392,8 +393,7 @@ describe('the client-credentials grant', () => {
     rig.emulator.behaveToken('hang');
     // Of 3,600 s: with a random number of 0.5 the token is renewed after 3,060 s.
     rig.clock.skip(3_060_001);
-    for (let load = 0; load < 2; load += 1)
-      expect(await rig.service.list.refresh()).toBeUndefined();
+    for (let load = 0; load < 2; load += 1) expect(await refresh(rig)).toBeUndefined();
     await eventually(() => rig.emulator.tokenCalls() === 2);
     expect(upstream().filter((call) => call === 'banks 200')).toHaveLength(3);
     expect(new Set(tokensSent()).size).toBe(1);

@@ -26,9 +26,6 @@ test('a line with hundreds of long field names has a few kilobytes', async () =>
   await nextLoad(rig);
   // `code` is in both lists.
   expect(rig.log()).toContain('… and 149 more');
-  answerWith(rig.emulator, []);
-  await nextLoad(rig);
-  expect(rig.log()).toContain('"fieldsAppeared":[]');
   const longest = Math.max(
     ...rig
       .log()

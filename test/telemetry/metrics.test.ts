@@ -8,6 +8,7 @@ import { BANKS } from '../helpers/emulate.ts';
 import { ALERT_RULES, DASHBOARD, TESTS_OF_RULES } from '../helpers/monitoring-files.ts';
 import { openRaw, sendRaw } from '../helpers/raw-http.ts';
 import {
+  advanceToLoad,
   clientCredentialsEnv,
   nextLoad,
   startLoadedRig,
@@ -147,7 +148,7 @@ test('calls to the provider are counted by class of status and duration', async 
   await rig.emulator.behave('unavailable');
   await nextLoad(rig);
   await rig.emulator.behave('hang');
-  rig.clock.next();
+  await advanceToLoad(rig);
   await eventually(() => rig.emulator.listCalls() === 3);
   rig.clock.advance(5_000);
   await eventually(() => rig.service.list.status().failing?.attempts === 2);

@@ -1,5 +1,4 @@
-import { hash } from 'node:crypto';
-import { isJsonObject, MAX_PATH_DEPTH, type JsonObject } from '../../json.ts';
+import { isJsonObject, type JsonObject } from '../../json.ts';
 
 // One entry of a list: what of it is published, and why it may be unusable.
 
@@ -12,12 +11,18 @@ export interface FieldRule {
   readonly isOptional?: boolean;
 }
 
+/** The provider's names and paths that are longer are not collected, and not published by default. */
+export const MAX_FIELD_CHARS = 100;
+/** How deep arrays may be nested in a published value. */
+const MAX_ARRAY_DEPTH = 3;
+
 /**
  * Whether a field has a value that says something: present, not null, not a string of white space
  * only, and not an array without a value that does.
  */
-export const isFilled = (value: unknown): boolean => {
-  if (Array.isArray(value)) return value.some(isFilled);
+export const isFilled = (value: unknown, depth = 0): boolean => {
+  if (Array.isArray(value))
+    return depth < MAX_ARRAY_DEPTH && value.some((item) => isFilled(item, depth + 1));
   return value !== undefined && value !== null && (typeof value !== 'string' || /\S/.test(value));
 };
 
@@ -37,41 +42,29 @@ export const valueAt = (object: JsonObject, path: string): unknown => {
   return undefined;
 };
 
-/**
- * Calls `found` for each value in `object` that is not an object, with its path, in order, {@link
- * MAX_PATH_DEPTH} deep.
- */
-export const forEachLeaf = (
-  object: JsonObject,
-  found: (path: string, value: unknown) => void,
-  prefix = '',
-  depth = 1,
-): void => {
-  for (const [name, value] of Object.entries(object)) {
-    if (!isJsonObject(value)) found(prefix + name, value);
-    else if (depth < MAX_PATH_DEPTH) forEachLeaf(value, found, `${prefix}${name}.`, depth + 1);
-  }
-};
-
-/**
- * Whether a chosen field may have this value: a text, a number, true, false, null or an array of
- * these.
- */
-export const isPlainValue = (value: unknown): boolean =>
+/** A text, a number, true, false, null, or an array of these: what may be published. */
+export const isPlainValue = (value: unknown, depth = 0): boolean =>
   typeof value !== 'object' ||
   value === null ||
-  (Array.isArray(value) && value.every(isPlainValue));
+  (Array.isArray(value) &&
+    depth < MAX_ARRAY_DEPTH &&
+    value.every((item) => isPlainValue(item, depth + 1)));
 
 /**
  * The published fields of one entry, in their configured order; a field that the entry lacks is
- * null.
+ * null. Without `fields`: those that have a plain value.
  */
 export const narrow = (entry: JsonObject, fields: readonly FieldRule[] | undefined): JsonObject =>
   Object.fromEntries(
     fields
       ? fields.map(({ name, from }) => [name, valueAt(entry, from) ?? null])
-      : // Assigned anywhere in a browser, this key would change an object's prototype.
-        Object.entries(entry).filter(([name]) => name !== '__proto__'),
+      : Object.entries(entry).filter(
+          ([name, value]) =>
+            name.length <= MAX_FIELD_CHARS &&
+            // Assigned anywhere in a browser, this key would change an object's prototype.
+            name !== '__proto__' &&
+            isPlainValue(value),
+        ),
   );
 
 export const NOTHING_REJECTED = {
@@ -81,19 +74,15 @@ export const NOTHING_REJECTED = {
   required_field: 0,
   /** No published field is filled. */
   nothing_published: 0,
-  /**
-   * A field of BANK_FIELDS is an object, or an array with objects: what is inside was not chosen.
-   */
+  /** A field of BANK_FIELDS is an object or has objects: what is inside was not chosen. */
   object_value: 0,
-  /** A number that browsers would read as another one. */
+  /** A number that a double cannot hold: browsers would read another one. */
   altered_number: 0,
-  /** A nested object that would change its prototype where a browser assigns its members. */
-  unsafe_key: 0,
-  /** Its published content is identical to that of an earlier entry. */
+  /** Its published content equals that of an earlier entry. It is left out, and is no fault. */
   duplicate: 0,
 };
 
-/** How many entries were rejected, by reason. */
+/** How many entries are not in the list, by reason. */
 export type RejectedEntries = Readonly<typeof NOTHING_REJECTED>;
 export type RejectionReason = keyof RejectedEntries;
 
@@ -101,41 +90,25 @@ const isRejectionReason = (name: string): name is RejectionReason =>
   Object.hasOwn(NOTHING_REJECTED, name);
 export const REJECTION_REASONS = Object.keys(NOTHING_REJECTED).filter(isRejectionReason);
 
-export const countRejected = (rejected: RejectedEntries): number =>
-  REJECTION_REASONS.reduce((sum, reason) => sum + rejected[reason], 0);
+/** How many entries were unusable. Repeated ones are not. */
+export const countUnusable = (rejected: RejectedEntries): number =>
+  REJECTION_REASONS.reduce((sum, reason) => sum + rejected[reason], -rejected.duplicate);
 
-/**
- * Why a narrowed entry may not be published; undefined where it may. list-reader.ts finds
- * duplicates.
- * @param isNarrowed whether its fields were chosen: only then may none be an object
- */
+/** Why a narrowed entry may not be published; undefined where it may. */
 export const whyUnusable = (
   bank: JsonObject,
   requiredFields: readonly string[],
-  isNarrowed: boolean,
 ): RejectionReason | undefined => {
   if (!requiredFields.every((name) => isFilled(bank[name]))) return 'required_field';
   const values = Object.values(bank);
-  if (!values.some(isFilled)) return 'nothing_published';
-  if (isNarrowed && !values.every(isPlainValue)) return 'object_value';
-  if (values.some(hasAlteredNumber)) return 'altered_number';
-  return values.some(hasUnsafeKey) ? 'unsafe_key' : undefined;
+  if (!values.some((value) => isFilled(value))) return 'nothing_published';
+  if (!values.every((value) => isPlainValue(value))) return 'object_value';
+  return values.some(hasAlteredNumber) ? 'altered_number' : undefined;
 };
 
-/**
- * A number beyond the integers that a double holds exactly (2^53 - 1) may be another number
- * already.
- */
+/** Beyond 2^53 - 1 an integer may be another one already, and a number that is too large is infinite. */
 const hasAlteredNumber = (value: unknown): boolean => {
-  if (typeof value === 'object' && value !== null)
-    return Object.values(value).some(hasAlteredNumber);
-  return typeof value === 'number' && Math.abs(value) > Number.MAX_SAFE_INTEGER;
+  if (Array.isArray(value)) return value.some(hasAlteredNumber);
+  if (typeof value !== 'number') return false;
+  return Number.isInteger(value) ? !Number.isSafeInteger(value) : !Number.isFinite(value);
 };
-
-const hasUnsafeKey = (value: unknown): boolean =>
-  typeof value === 'object' &&
-  value !== null &&
-  (Object.hasOwn(value, '__proto__') || Object.values(value).some(hasUnsafeKey));
-
-/** 48 bits of the hash of a text, by which values are compared without holding them. */
-export const digestOf = (text: string): number => hash('sha256', text, 'buffer').readUIntBE(0, 6);

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../json.ts';
-import { isFilled } from './entry.ts';
+import { isFilled, MAX_FIELD_CHARS } from './entry.ts';
 
 // What the published fields of a list hold: how many entries, and which JSON types. Never a value.
 
@@ -13,7 +13,6 @@ export type ListProfile = ReadonlyMap<string, FieldProfile>;
 
 /** Names beyond these are not collected: they are for operators, and no bank has as many fields. */
 export const MAX_FIELD_NAMES = 200;
-export const MAX_FIELD_NAME_LENGTH = 100;
 
 /** In how many entries a field is filled. */
 export const countFilled = (field: FieldProfile | undefined): number =>
@@ -47,8 +46,7 @@ export const createProfile = (names: readonly string[] | undefined) => {
   const fields = new Map(names?.map((name) => [name, newField()]));
   const fieldOf = (name: string) => {
     const known = fields.get(name);
-    if (known || fields.size >= MAX_FIELD_NAMES || name.length > MAX_FIELD_NAME_LENGTH)
-      return known;
+    if (known || fields.size >= MAX_FIELD_NAMES || name.length > MAX_FIELD_CHARS) return known;
     const field = newField();
     fields.set(name, field);
     return field;

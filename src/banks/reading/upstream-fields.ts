@@ -1,73 +1,69 @@
-import type { JsonObject } from '../../json.ts';
-import { forEachLeaf, isFilled, isPlainValue } from './entry.ts';
-import { MAX_FIELD_NAME_LENGTH, MAX_FIELD_NAMES } from './profile.ts';
+import { isJsonObject, type JsonObject } from '../../json.ts';
+import { isFilled, isPlainValue, MAX_FIELD_CHARS } from './entry.ts';
+import { MAX_FIELD_NAMES } from './profile.ts';
 
-// What the provider's entries are made of: the paths of their fields, never a value. At most
-// MAX_FIELD_NAMES of them.
+// What the provider's entries are made of: the paths of their fields, never a value. Depth, length
+// and number of the paths are bounded before a path is built: a provider chooses the names.
 
 /** A field that BANK_FIELDS may name. */
 export interface PublishableField {
   /** Its name, or the path that leads to it. */
   readonly path: string;
-  /** Every entry has a value for it. */
-  readonly isEverywhere: boolean;
+  /** The share of the entries, 0 to 1, in which it is filled. */
+  readonly share: number;
 }
 
+const MAX_DEPTH = 3;
+
 export const createUpstreamFields = () => {
-  const seen = new Map<string, { filled: number; hasObjects: boolean }>();
+  const seen = new Map<string, { filled: number; hasObjects: boolean; isParent: boolean }>();
   const note = (path: string, value: unknown): void => {
     let field = seen.get(path);
     if (!field) {
-      if (seen.size >= MAX_FIELD_NAMES || path.length > MAX_FIELD_NAME_LENGTH) return;
-      field = { filled: 0, hasObjects: false };
-      seen.set(path, field);
+      if (seen.size >= MAX_FIELD_NAMES) return;
+      seen.set(path, (field = { filled: 0, hasObjects: false, isParent: false }));
     }
-    if (isFilled(value)) field.filled += 1;
-    field.hasObjects ||= !isPlainValue(value);
+    if (isJsonObject(value)) field.isParent = true;
+    else if (!isPlainValue(value)) field.hasObjects = true;
+    else if (isFilled(value)) field.filled += 1;
   };
   return {
-    add: (entry: JsonObject): void => forEachLeaf(entry, note),
-    /** @param objects how many entries there were */
-    finish: (objects: number) => {
-      // A field that is an object in some entries and null in others was noted besides the fields
-      // in it. If it has other values too, it is one of the fields, but not to be published.
-      const parents = parentsOf(seen.keys());
+    add: (entry: JsonObject): void => forEachPath(entry, note),
+    /** @param entries how many there were */
+    finish: (entries: number) => {
+      const fields = [...seen];
       return {
-        upstreamFields: [...seen]
-          .filter(([path, { filled }]) => filled > 0 || !parents.has(path))
+        upstreamFields: fields
+          .filter(([, { isParent, filled }]) => !isParent || filled > 0)
           .map(([path]) => path),
-        publishableFields: [...seen]
-          .filter(
-            ([path, { filled, hasObjects }]) => filled > 0 && !hasObjects && !parents.has(path),
-          )
-          .map(([path, { filled }]): PublishableField => ({
-            path,
-            isEverywhere: filled === objects,
-          })),
+        publishableFields: fields
+          .filter(([, { isParent, hasObjects, filled }]) => !isParent && !hasObjects && filled > 0)
+          .map(([path, { filled }]): PublishableField => ({ path, share: filled / entries })),
       };
     },
   };
 };
 
-/** The paths of the values in `object`, which is at `path` itself. */
-export const leavesOf = (object: JsonObject, path: string): readonly string[] => {
-  const leaves: string[] = [];
-  forEachLeaf(object, (leaf, value) => {
-    if (leaves.length < MAX_FIELD_NAMES && isPlainValue(value)) leaves.push(`${path}.${leaf}`);
+/** The paths of the plain values in `object`, which is at `path` itself. */
+export const pathsIn = (object: JsonObject, path: string): readonly string[] => {
+  const paths: string[] = [];
+  forEachPath(object, (inner, value) => {
+    if (paths.length < MAX_FIELD_NAMES && isPlainValue(value)) paths.push(`${path}.${inner}`);
   });
-  return leaves;
+  return paths;
 };
 
-/**
- * The paths that others go through: `a.b` has the parent `a`, `a.b.c` also `a.b`. Long ones are
- * left out: those of a name with a dot after each letter would be much text.
- */
-export const parentsOf = (paths: Iterable<string>): ReadonlySet<string> => {
-  const parents = new Set<string>();
-  for (const path of paths)
-    for (let dot = path.indexOf('.'); dot >= 0; dot = path.indexOf('.', dot + 1)) {
-      if (dot > MAX_FIELD_NAME_LENGTH) break;
-      parents.add(path.slice(0, dot));
-    }
-  return parents;
+/** Calls `found` with each path in `object` and what is there, objects before what is in them. */
+const forEachPath = (
+  object: JsonObject,
+  found: (path: string, value: unknown) => void,
+  prefix = '',
+  depth = 1,
+): void => {
+  for (const [name, value] of Object.entries(object)) {
+    if (prefix.length + name.length > MAX_FIELD_CHARS) continue;
+    const path = prefix + name;
+    found(path, value);
+    if (depth < MAX_DEPTH && isJsonObject(value)) forEachPath(value, found, `${path}.`, depth + 1);
+  }
 };

@@ -12,8 +12,10 @@ interface Notice {
 }
 
 /** @param nowMs wall-clock milliseconds */
-export const noticesOf = ({ cached, state }: ListStatus, nowMs: number): readonly Notice[] => {
-  const change = cached?.largeChange;
+export const noticesOf = (
+  { cached, state, largeChange: change }: ListStatus,
+  nowMs: number,
+): readonly Notice[] => {
   const isRecent = change !== undefined && nowMs - change.atMs <= DAY_MS;
   return [
     ...(isRecent ? [{ sentence: describeChange(change, nowMs) }] : []),
@@ -32,9 +34,9 @@ const INCOMPLETE: Notice = {
 };
 
 const describeChange = (
-  { added, removed, atMs }: NonNullable<NonNullable<ListStatus['cached']>['largeChange']>,
+  { added, removed, atMs }: NonNullable<ListStatus['largeChange']>,
   nowMs: number,
 ): string =>
   `The list changed by more than GUARD_MAX_SHRINK at ${formatTime(notAfter(nowMs, atMs), nowMs)}: ` +
-  `${added} entries are new or different, and ${removed} are gone or different. If that is wrong, tell the provider; ` +
+  `${added} entries were added or changed, and ${removed} removed or changed. If that is wrong, tell the provider; ` +
   'the previous list comes back with the next load that brings it.';

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
-import type { Overridable } from '../../banks/guard/guard.ts';
-import { countRejected, type FieldRule } from '../../banks/reading/entry.ts';
+import type { Overridable } from '../../banks/guard.ts';
+import { countUnusable, type FieldRule } from '../../banks/reading/entry.ts';
 import { isServable } from '../../banks/freshness.ts';
 import { notAfter, toIso } from '../../clock.ts';
 import type { Minute } from '../../telemetry/history.ts';
@@ -135,7 +135,7 @@ const servedFact = ({ status: { cached, state, failure }, fields }: PageContent)
     return fact('Users get', 'nothing yet:', 'requests wait for a list');
   if (!cached || !isServable(state)) return fact('Users get', 'errors', 'instead of a list');
   const names = fields?.map(({ name }) => name).join(', ') ?? 'all fields of the provider';
-  const rejected = countRejected(cached.rejected);
+  const rejected = countUnusable(cached.rejected);
   const note =
     rejected === 0 ? '' : `; ${formatCount(rejected, 'rejected entry', 'rejected entries')}`;
   return fact('Users get', formatCount(cached.count, 'bank', 'banks'), `${names}${note}`);
@@ -181,7 +181,7 @@ const failureFact = ({ status: { failing, lastFailure }, nowMs }: PageContent): 
     'Last failed load',
     `${formatDuration(nowMs - failedAtMs)} ago`,
     html`at ${time(failedAtMs, nowMs)}; loads succeed again. Cause:
-    ${explainFailure(lastFailure).summary}`,
+    ${explainFailure(lastFailure.error).summary}`,
   );
 };
 

@@ -1,7 +1,7 @@
 import type { ListStatus } from '../../banks/bank-list.ts';
 import { isServable, type FreshnessPolicy } from '../../banks/freshness.ts';
 import {
-  countRejected,
+  countUnusable,
   NOTHING_REJECTED,
   REJECTION_REASONS,
   type RejectedEntries,
@@ -152,7 +152,7 @@ const whatUsersGet = ({ status, policy, nowMs }: Situation): PageVerdict => {
     case 'fresh':
       return toVerdict(
         'warning',
-        failure && FAILURE_KINDS[failure.kind].step === 'entries'
+        failure && FAILURE_KINDS[failure.kind].isRefusal
           ? 'Users get the cached list: a new one was refused.'
           : 'Users get the current list, but it cannot be renewed.',
         `Every request is answered from the cached list. It is current for another ${formatDuration(policy.ttlMs - ageMs)}, and can be served as an old list for ${formatDuration(policy.maxStaleMs)} after that.`,
@@ -188,7 +188,7 @@ const WAIT =
 
 /** The verdict on a current list: by how many of its entries were rejected. */
 const verdictOnEntries = (entries: RejectedEntries): PageVerdict => {
-  const rejected = countRejected(entries);
+  const rejected = countUnusable(entries);
   if (rejected === 0)
     return toVerdict(
       'ok',
@@ -217,7 +217,6 @@ const REJECTION_TEXTS: Readonly<Record<RejectionReason, string>> = {
   nothing_published: 'without a value in any published field',
   object_value: 'with an object in a field of BANK_FIELDS',
   altered_number: 'with a number that browsers would read as another one',
-  unsafe_key: 'with the key __proto__',
   duplicate: 'identical to an earlier entry',
 };
 

@@ -1,0 +1,118 @@
+import { isLoadErrorKind, LoadError, type LoadErrorKind } from './load-error.ts';
+import type { CachedList } from './cached-list.ts';
+import type { ListContent } from './reading/list-reader.ts';
+
+// The replicas that share the list. Redis is a cache with a lock: it has a copy of the list, and a
+// hold, which says who loads or until when all wait.
+
+export interface Fleet {
+  /** Whether there may be other replicas. */
+  readonly isShared: boolean;
+  /**
+   * What Redis has now. Never rejects.
+   * @param known the id of the list that need not be sent
+   */
+  look(known: string): Promise<View>;
+  /**
+   * Replaces the hold `seen` by `mine`, which ends after `ms`. Never rejects.
+   * @returns the time of Redis in microseconds; 0: the hold is another one by now; undefined: no
+   *   Redis
+   */
+  hold(seen: string, mine: string, ms: number): Promise<number | undefined>;
+  /**
+   * Writes the list unless Redis has one with an id greater than `rank`, other than `unusable`.
+   * Never rejects.
+   * @returns whether it did; undefined: no Redis
+   */
+  publish(list: CachedList, rank: string, unusable: string): Promise<boolean | undefined>;
+  /** Milliseconds since 1970 by the clock of Redis, or before the first reply by this machine's. */
+  storeMs(): number;
+}
+
+/** A look at Redis. */
+export interface View {
+  readonly up: boolean;
+  /** Of the list that is there; empty: none. */
+  readonly id: string;
+  /** That list, unless it is the known one or cannot be used. */
+  readonly list?: SavedList | undefined;
+  /** Empty: none. */
+  readonly hold: string;
+  /** Milliseconds until the hold ends. */
+  readonly holdLeftMs: number;
+}
+
+/** A list as it is saved: it is encoded again by whoever takes it. */
+export type SavedList = Omit<CachedList, 'representations' | 'upstreamFields'> &
+  Pick<ListContent, 'json'>;
+
+export const NO_VIEW: View = { up: false, id: '', hold: '', holdLeftMs: 0 };
+
+/** A replica without others. */
+export const createSoleReplica = (clock: { readonly wallMs: () => number }): Fleet => ({
+  isShared: false,
+  look: () => Promise.resolve(NO_VIEW),
+  hold: () => Promise.resolve(undefined),
+  publish: () => Promise.resolve(undefined),
+  storeMs: () => clock.wallMs(),
+});
+
+/** Loads that failed one after the other, the last one for the question `id`. */
+export interface Failing {
+  readonly id: string;
+  /** At least 1; those of other replicas included. */
+  readonly attempts: number;
+  readonly error: LoadError;
+}
+
+/**
+ * The hold that makes all replicas wait: `<id> <attempts> <kind>`, and what failed, for the pages
+ * and logs of the others. Any other text says that a replica is loading.
+ */
+export const writeWait = ({ id, attempts, error }: Failing): string => {
+  const figures = error.message.replaceAll(/[^ -~]/g, '?').slice(0, MAX_FIGURES);
+  return `${id} ${attempts} ${error.kind} ${figures}`;
+};
+
+const MAX_FIGURES = 120;
+const WAIT_TEXT =
+  /^(?<id>\d{22}) (?<attempts>\d{1,9}) (?<kind>\w{1,40})(?: (?<figures>[ -~]{1,120}))?$/;
+
+/** Undefined where the hold is not a wait. */
+export const readWait = (hold: string): Failing | undefined => {
+  const { id = '', attempts, kind, figures } = WAIT_TEXT.exec(hold)?.groups ?? {};
+  if (!isId(id) || !isLoadErrorKind(kind)) return undefined;
+  return { id, attempts: Number(attempts), error: sharedError(kind, figures) };
+};
+
+const sharedError = (kind: LoadErrorKind, figures: string | undefined): LoadError =>
+  new LoadError(
+    kind,
+    figures ? `${figures} (on another replica)` : 'another replica failed to load',
+  );
+
+/** The year 2128: ids beyond it are not ours, and would leave no room for later ones. */
+const LATEST_US = 5e15;
+/** Times after 2099 are an error of a clock. */
+const LATEST_CLOCK_US = 4.1e15;
+
+export const isId = (text: string): boolean =>
+  /^\d{22}$/.test(text) && microsecondsOf(text) <= LATEST_US;
+
+const microsecondsOf = (id: string): number => Number(id.slice(0, 16));
+
+/**
+ * The id of a list that is asked for at `timeUs`. Where the clock was set back, ids go on from the
+ * last list, `last`, which is `lastAgeMs` old.
+ */
+export const newId = (
+  timeUs: number,
+  last: { readonly id: string; readonly ageMs: number } | undefined,
+  randomDigits: number,
+): string => {
+  const boundedUs = Math.floor(Math.min(timeUs, LATEST_CLOCK_US));
+  const lastUs = last ? microsecondsOf(last.id) : 0;
+  const us =
+    boundedUs > lastUs ? boundedUs : Math.ceil(lastUs + 1_000 * Math.max(0, last?.ageMs ?? 0)) + 1;
+  return `${String(us).padStart(16, '0')}${String(randomDigits).padStart(6, '0')}`;
+};

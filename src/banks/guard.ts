@@ -1,0 +1,230 @@
+import { LoadError } from './load-error.ts';
+import { showName } from './field-names.ts';
+import { countUnusable, type FieldRule } from './reading/entry.ts';
+import type { ListContent, ReadList } from './reading/list-reader.ts';
+import { countFilled, JSON_TYPES, MAX_FIELD_NAMES, type ListProfile } from './reading/profile.ts';
+import { percent } from './share.ts';
+
+// May a loaded list replace the one that is held? A list that lost too many entries, or too many
+// values of a field, is refused until an operator accepts it. Pure. Messages name fields, counts
+// and shares, never values.
+
+export interface GuardPolicy {
+  /** A list with fewer entries is refused. */
+  readonly minBanks: number;
+  /** The greatest share (0 to 1) of the entries that may be unusable, or missing. */
+  readonly maxShrink: number;
+  /** The greatest share (0 to 1) of the entries that may lose a field, or change its JSON type. */
+  readonly maxDrift: number;
+  /** The configured fields; undefined: every field is published, and none is promised. */
+  readonly fields: readonly FieldRule[] | undefined;
+  /** How long a list may be served past its TTL. */
+  readonly maxStaleMs: number;
+}
+
+/** Reasons to refuse a list that an operator can override, for one list at a time. */
+export const OVERRIDABLE = ['shrunk', 'drifted'] as const;
+export type Overridable = (typeof OVERRIDABLE)[number];
+
+export const isOverridable = (text: string | undefined): text is Overridable =>
+  OVERRIDABLE.some((known) => known === text);
+
+/** What is remembered with each list. */
+export interface GuardMemory {
+  readonly marks: Marks;
+  /** The content hashes of the last {@link MAX_KNOWN} other lists, oldest first. */
+  readonly known: readonly string[];
+}
+
+/** The best of the lists since `sinceMs`: with these a new list is compared. */
+export interface Marks {
+  /** By this process's clock. */
+  readonly sinceMs: number;
+  /** The entries of the largest list. */
+  readonly count: number;
+  /** By published field, and `filled` or a JSON type: the greatest share (0 to 1) of the entries. */
+  readonly shares: ReadonlyMap<string, Shares>;
+}
+
+export type Shares = Readonly<Record<ShareName, number>>;
+const SHARE_NAMES = ['filled', ...JSON_TYPES] as const;
+type ShareName = (typeof SHARE_NAMES)[number];
+
+export const MAX_KNOWN = 16;
+const LONGEST_MEMORY_MS = 7 * 86_400_000;
+
+/** The list that is held, as far as the guard needs it. */
+export type GuardedList = GuardMemory & Pick<ListContent, 'count' | 'profile' | 'contentHash'>;
+
+/**
+ * @param held undefined while no list can be served
+ * @param overrides the reasons for which this one list is not refused
+ * @returns those of them for which it would have been
+ * @throws {LoadError} `too_few`, `unusable_entries`, `missing_field`, `shrunk` or `drifted`
+ */
+export const guard = (
+  next: ReadList,
+  held: GuardedList | undefined,
+  policy: GuardPolicy,
+  overrides: readonly Overridable[],
+): readonly Overridable[] => {
+  if (!held) assertFieldsExist(next, policy);
+  assertUsable(next, policy);
+  if (next.count < policy.minBanks)
+    throw new LoadError(
+      'too_few',
+      `the list has ${next.count} usable entries; GUARD_MIN_BANKS is ${policy.minBanks}`,
+    );
+  if (!held || next.contentHash === held.contentHash || held.known.includes(next.contentHash))
+    return [];
+  const refusals = [findShrinkage(next, held, policy), findDrift(next, held, policy)].filter(
+    (refusal) => refusal !== undefined,
+  );
+  const refused = refusals.find(({ kind }) => !overrides.some((reason) => reason === kind));
+  if (refused) throw refused;
+  return refusals.map(({ kind }) => kind).filter((kind) => isOverridable(kind));
+};
+
+/** What is remembered once `next` has replaced `base`, the list that could be served before. */
+export const remember = (
+  base: GuardedList | undefined,
+  next: Pick<ListContent, 'count' | 'profile' | 'contentHash'>,
+  isAccepted: boolean,
+  nowMs: number,
+  { maxStaleMs }: Pick<GuardPolicy, 'maxStaleMs'>,
+): GuardMemory => {
+  const own = marksOf(next, nowMs);
+  if (!base || isAccepted) return { marks: own, known: [] };
+  const { marks, known } = base;
+  if (next.contentHash === base.contentHash || !known.includes(next.contentHash)) {
+    const isOld = nowMs - marks.sinceMs > Math.min(LONGEST_MEMORY_MS, maxStaleMs);
+    const best = isOld
+      ? { ...bestOf(marksOf(base, nowMs), own), sinceMs: nowMs }
+      : bestOf(marks, own);
+    const isSame = next.contentHash === base.contentHash;
+    return { marks: best, known: isSame ? known : [...known, base.contentHash].slice(-MAX_KNOWN) };
+  }
+  // A known content returns: what came after it was wrong.
+  return { marks: own, known: known.slice(0, known.indexOf(next.contentHash)) };
+};
+
+const marksOf = ({ count, profile }: Pick<ListContent, 'count' | 'profile'>, sinceMs: number) => ({
+  sinceMs,
+  count,
+  shares: new Map([...profile.keys()].map((name) => [name, sharesOf(profile, name, count)])),
+});
+
+const sharesOf = (profile: ListProfile, name: string, count: number): Shares => {
+  const field = profile.get(name);
+  const share = (filled = 0): number => filled / Math.max(1, count);
+  return {
+    filled: share(countFilled(field)),
+    string: share(field?.filled.string),
+    number: share(field?.filled.number),
+    boolean: share(field?.filled.boolean),
+    object: share(field?.filled.object),
+    array: share(field?.filled.array),
+  };
+};
+
+const bestOf = (some: Marks, others: Marks): Marks => ({
+  sinceMs: some.sinceMs,
+  count: Math.max(some.count, others.count),
+  shares: new Map(
+    [...new Set([...some.shares.keys(), ...others.shares.keys()])]
+      .slice(0, MAX_FIELD_NAMES)
+      .map((name) => [name, greaterOf(some.shares.get(name), others.shares.get(name))]),
+  ),
+});
+
+const greaterOf = (some: Shares = NO_SHARES, others: Shares = NO_SHARES): Shares => ({
+  filled: Math.max(some.filled, others.filled),
+  string: Math.max(some.string, others.string),
+  number: Math.max(some.number, others.number),
+  boolean: Math.max(some.boolean, others.boolean),
+  object: Math.max(some.object, others.object),
+  array: Math.max(some.array, others.array),
+});
+
+const NO_SHARES: Shares = {
+  filled: 0,
+  string: 0,
+  number: 0,
+  boolean: 0,
+  object: 0,
+  array: 0,
+};
+
+/** So that exactly 20 % passes, whatever a double makes of it. */
+const ROUNDING = 1e-9;
+
+/**
+ * A field that no entry has is a wrong name in BANK_FIELDS, or was renamed. Publishing only nulls
+ * under its name would hide that.
+ */
+const assertFieldsExist = ({ absentFields }: ReadList, { fields = [] }: GuardPolicy): void => {
+  const missing = fields.filter(
+    ({ name, isOptional }) => !isOptional && absentFields.includes(name),
+  );
+  if (missing.length === 0) return;
+  const names = missing.map(({ name, from }) => (name === from ? name : `${name} (from ${from})`));
+  throw new LoadError(
+    'missing_field',
+    `no entry has a value in these fields of BANK_FIELDS: ${names.join('; ')}`,
+    { fields: missing.map(({ name }) => name) },
+  );
+};
+
+const assertUsable = ({ count, rejected, objectFields }: ReadList, policy: GuardPolicy): void => {
+  const unusable = countUnusable(rejected);
+  const received = count + unusable + rejected.duplicate;
+  if (unusable <= policy.maxShrink * received + ROUNDING) return;
+  const objects = [...objectFields.keys()].slice(0, MAX_DESCRIBED_FIELDS).map(showName);
+  const hint =
+    objects.length > 0
+      ? `; BANK_FIELDS names objects: ${objects.join(', ')}, not what is in them`
+      : '';
+  throw new LoadError(
+    'unusable_entries',
+    `${unusable} of ${received} entries are unusable${hint}`,
+    { fields: [...objectFields.keys()] },
+  );
+};
+
+const findShrinkage = (
+  { count }: ListContent,
+  { marks }: GuardMemory,
+  { maxShrink }: GuardPolicy,
+): LoadError | undefined =>
+  count < (1 - maxShrink) * marks.count - ROUNDING
+    ? new LoadError('shrunk', `the list shrank from ${marks.count} to ${count} entries`)
+    : undefined;
+
+/** More would make an unreadable message. */
+const MAX_DESCRIBED_FIELDS = 5;
+
+const findDrift = (
+  { count, profile }: ListContent,
+  { marks }: GuardMemory,
+  { maxDrift }: GuardPolicy,
+): LoadError | undefined => {
+  const drifted = [...marks.shares].flatMap(([name, before]) => {
+    // Beyond the bound of names that are collected nothing is known of another one.
+    if (!profile.has(name) && profile.size >= MAX_FIELD_NAMES) return [];
+    const now = sharesOf(profile, name, count);
+    const lost = SHARE_NAMES.find((share) => before[share] - now[share] > maxDrift + ROUNDING);
+    return lost ? [{ name, text: describeLoss(lost, before[lost], now[lost]) }] : [];
+  });
+  if (drifted.length === 0) return undefined;
+  const described = drifted
+    .slice(0, MAX_DESCRIBED_FIELDS)
+    .map(({ name, text }) => `${showName(name)}: ${text}`);
+  const rest = drifted.length - described.length;
+  const message = [...described, ...(rest > 0 ? [`and ${rest} more`] : [])].join('; ');
+  return new LoadError('drifted', `published fields changed: ${message}`, {
+    fields: drifted.map(({ name }) => showName(name)),
+  });
+};
+
+const describeLoss = (share: ShareName, before: number, now: number): string =>
+  `${share === 'filled' ? share : `a ${share}`} in ${percent(before)} of entries before, ${percent(now)} now`;

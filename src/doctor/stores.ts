@@ -1,0 +1,129 @@
+import { randomUUID } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import type { SavedList } from '../banks/fleet.ts';
+import { systemClock } from '../clock.ts';
+import { withDeadline } from '../deadline.ts';
+import { codeOf } from '../error-code.ts';
+import { readRegularFile } from '../regular-file.ts';
+import type { Secrets } from '../secrets/secrets.ts';
+import { MAX_ENVELOPE_BYTES, type Envelope } from '../sharing/envelope.ts';
+import { keysOf, loadRedis, type RedisClient } from '../sharing/redis-client.ts';
+import { reasonOf } from '../sharing/redis-errors.ts';
+import { REDIS_LIMIT_MS } from '../sharing/redis-fleet.ts';
+import { createSnapshotFile, replaceFile } from '../sharing/snapshot-file.ts';
+import { createStoreReport, describeStoreFailure, StoreError } from '../sharing/store-report.ts';
+import { inWholeMs, type Step } from './report.ts';
+
+// Tries each configured store once: reads the list that is there, and writes as the service does,
+// something of the same size. What is there stays, and a service that runs meanwhile is not
+// disturbed.
+
+export interface TryOptions {
+  readonly envelope: Envelope;
+  /** What is written. */
+  readonly content: Buffer;
+}
+
+export interface TriedStore {
+  readonly step: Step;
+  /** The list that is there, whatever its age. */
+  readonly saved?: SavedList | undefined;
+}
+
+/** What the doctor writes into Redis expires after this. */
+const LIFE_MS = 1_000;
+
+/** One look at the list, then a hold and a list under keys of its own. */
+export const tryRedis = async (
+  secrets: Pick<Secrets, 'read'>,
+  { envelope, content }: TryOptions,
+): Promise<TriedStore> => {
+  const startedAtMs = performance.now();
+  let redis: RedisClient | undefined;
+  try {
+    const connect = await loadRedis();
+    const url = await secrets.read('CACHE_REDIS_URL');
+    const client = await within((signal) => connect({ url, signal, onError: () => undefined }));
+    redis = client;
+    const keys = keysOf(await envelope.namespace());
+    const { body, timeUs } = await within(() => client.look(keys, ''));
+    const own = keysOf(`doctor-${randomUUID()}`);
+    await within(() => client.hold(own, '', 'doctor', LIFE_MS));
+    await within(() => client.hold(own, 'doctor', '', 1));
+    await within(() =>
+      client.publish(own, { rank: '', unusable: '', envelope: content, ms: LIFE_MS }),
+    );
+    const message = `read and written in ${inWholeMs(performance.now() - startedAtMs)}`;
+    if (body.length === 0) return { step: { name: 'redis', result: 'ok', message } };
+    return await envelope.open(body, timeUs / 1_000).then(
+      (saved) => ({ step: { name: 'redis', result: 'ok', message }, saved }),
+      (error: unknown) => ({
+        step: {
+          name: 'redis',
+          result: 'note',
+          message: `${message}; ${describeStoreFailure(error)}`,
+        },
+      }),
+    );
+  } catch (error) {
+    const step: Step = {
+      name: 'redis',
+      result: 'FAIL',
+      message: `Redis ${reasonOf(error)}`,
+      next: [
+        'Check host, port, user and password, and the scheme: rediss: with TLS, redis: without. An authority of its own is named by NODE_EXTRA_CA_CERTS.',
+      ],
+      variables: ['CACHE_REDIS_URL'],
+    };
+    return { step };
+  } finally {
+    redis?.destroy();
+  }
+};
+
+const within = <T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> =>
+  withDeadline(work, {
+    limitMs: REDIS_LIMIT_MS,
+    clock: systemClock,
+    timeoutError: () => new StoreError('does not answer in time'),
+  });
+
+/**
+ * Reads the file, and replaces it by its own content; where there is none, only its directory is
+ * written.
+ */
+export const trySnapshot = async (
+  path: string,
+  { envelope, content }: TryOptions,
+): Promise<TriedStore> => {
+  let unreadable: string | undefined;
+  const report = createStoreReport('CACHE_SNAPSHOT_FILE', (event) => {
+    if (event.type === 'store-failed') unreadable = event.reason;
+  });
+  const saved = await createSnapshotFile({ path, envelope, clock: systemClock, report }).read();
+  const probe = `${path}.doctor`;
+  try {
+    const present = await readRegularFile(path, MAX_ENVELOPE_BYTES).catch((error: unknown) => {
+      if (codeOf(error) === 'ENOENT') return undefined;
+      throw error;
+    });
+    if (present) await replaceFile(path, present, probe);
+    else await replaceFile(probe, content);
+    const message = ['can be written', ...(unreadable === undefined ? [] : [unreadable])];
+    const result = unreadable === undefined ? 'ok' : 'note';
+    return { step: { name: 'snapshot', result, message: message.join('; ') }, saved };
+  } catch (error) {
+    return {
+      step: {
+        name: 'snapshot',
+        result: 'FAIL',
+        message: `the file ${describeStoreFailure(error)}`,
+        variables: ['CACHE_SNAPSHOT_FILE'],
+      },
+      saved,
+    };
+  } finally {
+    for (const left of [probe, `${probe}.tmp`])
+      await rm(left, { force: true }).catch(() => undefined);
+  }
+};
