@@ -27,7 +27,6 @@ interface PublicServerOptions {
   readonly list: BankList;
   readonly clock: Clock;
   readonly version: string;
-  readonly environment: string;
   readonly stores: () => readonly StoreState[];
   readonly secretFiles: () => readonly SecretFileState[];
   readonly isDraining: () => boolean;

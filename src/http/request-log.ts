@@ -148,7 +148,7 @@ interface RequestRecord extends Pick<RequestEvent, 'method'>, Mutable<Notes> {
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 
 /** What the client got, and from whom. */
-interface Outcome extends Pick<RequestEvent, 'answeredBy' | 'route' | 'status'> {
+interface Sent extends Pick<RequestEvent, 'answeredBy' | 'route' | 'status'> {
   readonly contentBytes: number;
   readonly isWritten: boolean;
 }
@@ -156,7 +156,7 @@ interface Outcome extends Pick<RequestEvent, 'answeredBy' | 'route' | 'status'> 
 const outcomeOf = (
   req: IncomingMessage & { readonly route?: { readonly path: string } },
   res: ServerResponse,
-): Outcome => ({
+): Sent => ({
   answeredBy: 'express',
   // Express sets it once a route fits; the paths are constants of the code.
   route: req.route?.path ?? 'other',
@@ -165,7 +165,7 @@ const outcomeOf = (
   isWritten: res.writableFinished,
 });
 
-const eventOf = (record: RequestRecord, outcome: Outcome): RequestEvent => ({
+const eventOf = (record: RequestRecord, outcome: Sent): RequestEvent => ({
   type: 'request-finished',
   route: outcome.route,
   answeredBy: outcome.answeredBy,
@@ -181,11 +181,11 @@ const eventOf = (record: RequestRecord, outcome: Outcome): RequestEvent => ({
 const durationOf = ({ startedAtMs }: RequestRecord): number =>
   Math.round((performance.now() - startedAtMs) * 1_000) / 1_000;
 
-const bytesOf = ({ method }: RequestRecord, { contentBytes }: Outcome): number =>
+const bytesOf = ({ method }: RequestRecord, { contentBytes }: Sent): number =>
   method === 'HEAD' ? 0 : contentBytes;
 
 /** What a line says of a request, in this order, between the time and the message. */
-const lineOf = (record: RequestRecord, outcome: Outcome) => ({
+const lineOf = (record: RequestRecord, outcome: Sent) => ({
   requestId: record.requestId,
   /** If it is another one than that of the response. */
   clientRequestId: record.clientRequestId === record.requestId ? undefined : record.clientRequestId,
@@ -208,7 +208,7 @@ type RequestLine = ReturnType<typeof lineOf>;
  */
 const levelOf = (
   { listState }: RequestRecord,
-  { route, status }: Outcome,
+  { route, status }: Sent,
   routineRoutes: ReadonlySet<string>,
 ) => {
   if (routineRoutes.has(route)) return status !== undefined && status < 400 ? 'debug' : 'info';

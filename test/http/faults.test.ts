@@ -1,0 +1,147 @@
+import { expect, test } from '@jest/globals';
+import { createServer } from 'node:http';
+import { parseConfig } from '../../src/config/config.ts';
+import { createApp } from '../../src/http/app.ts';
+import { createClientAddress } from '../../src/http/client-address.ts';
+import { createCommonHeaders } from '../../src/http/common-headers.ts';
+import { createCors } from '../../src/http/cors.ts';
+import { createPublicServer } from '../../src/http/public-server.ts';
+import { createRequestLog } from '../../src/http/request-log.ts';
+import { createLogger } from '../../src/telemetry/log.ts';
+import { closeLater } from '../helpers/close-later.ts';
+import { listenOn } from '../helpers/free-port.ts';
+import { startLoadedRig } from '../helpers/rig.ts';
+import { SANDBOX } from '../helpers/sandbox.ts';
+import { eventually } from '../helpers/wait-until.ts';
+
+// Defects of the service itself, each made on purpose: a request pays for one, and the process
+// never.
+
+type Place = 'choice' | 'log' | 'metric';
+
+/** The public port of a service that has a list, and a fault in the place that `breakAt` names. */
+const startFaulty = async (hotPath: string) => {
+  const { service, clock, emulator } = await startLoadedRig();
+  const env = { ...SANDBOX, PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl, HOT_PATH: hotPath };
+  let broken: Place | undefined;
+  const fail = (place: Place): void => {
+    if (place === broken) throw new Error(`a fault in the ${place}`);
+  };
+  const lines: string[] = [];
+  const logDestination = {
+    write: (line: string) => {
+      fail('log');
+      lines.push(line);
+    },
+  };
+  const server = createPublicServer(parseConfig(env), {
+    list: {
+      ...service.list,
+      served: () => {
+        fail('choice');
+        return service.list.served();
+      },
+    },
+    clock,
+    version: '0.0.0-test',
+    stores: () => [],
+    secretFiles: () => [],
+    isDraining: () => false,
+    logger: createLogger('info', logDestination),
+    logDestination,
+    redact: (text) => text,
+    emit: () => fail('metric'),
+  });
+  const url = await server.listen({ host: '127.0.0.1', port: 0 });
+  closeLater(() => server.close());
+  return {
+    banks: () => fetch(`${url}/banks`),
+    breakAt: (place: Place | undefined) => void (broken = place),
+    /** The lines so far, once there are `count`. */
+    lines: async (count: number): Promise<unknown[]> => {
+      await eventually(() => lines.length >= count);
+      return lines.map((line): unknown => JSON.parse(line));
+    },
+  };
+};
+
+const SERVED = { severity: 'INFO', msg: 'request', statusCode: 200 };
+
+test.each(['on', 'off'])(
+  'with HOT_PATH=%s a fault in the choice of a response is one 500 and one line',
+  async (hotPath) => {
+    const { banks, breakAt, lines } = await startFaulty(hotPath);
+    breakAt('choice');
+    const response = await banks();
+    expect(response.status).toBe(500);
+    const text = await response.text();
+    expect(JSON.parse(text)).toMatchObject({ code: 'internal_error' });
+    expect(text).not.toContain('fault');
+    breakAt(undefined);
+    expect((await banks()).status).toBe(200);
+    expect(await lines(2)).toEqual([
+      expect.objectContaining({
+        severity: 'ERROR',
+        requestId: response.headers.get('x-request-id'),
+        err: expect.objectContaining({ message: 'a fault in the choice' }),
+      }),
+      expect.objectContaining(SERVED),
+    ]);
+  },
+);
+
+test.each(['on', 'off'])(
+  'with HOT_PATH=%s a fault in the log or in a metric takes nothing from the client',
+  async (hotPath) => {
+    const { banks, breakAt, lines } = await startFaulty(hotPath);
+    for (const place of ['log', 'metric', undefined] as const) {
+      breakAt(place);
+      // oxlint-disable-next-line no-await-in-loop -- one fault after the other
+      expect(await (await banks()).json()).toEqual(expect.any(Array));
+    }
+    const seen = await lines(3);
+    expect(seen.filter((line) => Object(line).msg === 'request')).toHaveLength(2);
+    expect(seen).toContainEqual(
+      expect.objectContaining({
+        severity: 'ERROR',
+        err: expect.objectContaining({ message: 'a fault in the metric' }),
+      }),
+    );
+  },
+);
+
+test('after the beginning of a response a fault ends the connection, and is one line', async () => {
+  const lines: string[] = [];
+  const logDestination = { write: (line: string) => void lines.push(line) };
+  const cors = createCors([]);
+  const app = createApp(
+    {
+      list: { served: () => undefined },
+      isDraining: () => false,
+      cors,
+      commonHeaders: createCommonHeaders(cors),
+      requestLog: createRequestLog({
+        logger: createLogger('info', logDestination),
+        logDestination,
+        redact: (text) => text,
+        clientAddress: createClientAddress(undefined),
+      }),
+    },
+    (resource) =>
+      resource('/broken', (_req, res) => {
+        res.write('the beginning');
+        throw new Error('a fault');
+      }),
+  );
+  const server = createServer(app);
+  closeLater(() => server.close());
+  const url = `http://127.0.0.1:${await listenOn(server)}/broken`;
+  await expect(fetch(url).then((response) => response.text())).rejects.toThrow();
+  await eventually(() => lines.length > 0);
+  expect(lines.map((line): unknown => JSON.parse(line))).toEqual([
+    expect.objectContaining({
+      severity: 'ERROR',
+      err: expect.objectContaining({ message: 'a fault' }),
+    }),
+  ]);
+});
