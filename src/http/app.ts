@@ -32,18 +32,14 @@ export interface AppOptions {
  */
 type DefineResource = (path: string, get: RequestHandler) => void;
 
-interface AppExtras {
-  /** Comes before all resources, and refuses what it does not pass on. */
-  readonly check?: Middleware;
-  /** What a 404 says. */
-  readonly notFound?: string;
-}
-
-/** An application with the probes and what `define` adds. */
+/**
+ * An application with /readyz and what `define` adds. `check` comes before all resources, and
+ * refuses what it does not pass on.
+ */
 export const createApp = (
   options: AppOptions,
   define: (resource: DefineResource, app: Express, refuse: Refuse) => void,
-  { check, notFound }: AppExtras = {},
+  check: Middleware = (_req, _res, next) => next(),
 ): RequestListener => {
   const { cors, requestLog } = options;
   const refuse = createRefusal(requestLog);
@@ -60,7 +56,8 @@ export const createApp = (
       .get(get)
       .options((req, res) => {
         setHeaders(res, cors.preflightHeaders(req));
-        sendOptions(res);
+        setHeaders(res, ['Allow', READING_METHODS, 'Cache-Control', 'no-store']);
+        res.writeHead(204).end();
       })
       .all((req, res) => {
         res.setHeader('Allow', READING_METHODS);
@@ -69,20 +66,15 @@ export const createApp = (
   };
   define(resource, app, refuse);
   resource('/readyz', createReadyz(options));
-  app.use((_req, res) =>
-    sendProblem(res, 'not_found', notFound === undefined ? {} : { detail: notFound }),
-  );
+  app.use((_req, res) => sendProblem(res, 'not_found'));
   const onError = createErrorHandler(refuse);
   app.use(onError);
 
   const admit = createRequestAdmission(options, refuse);
-  const checkAndRoute: RequestListener = check
-    ? (req, res) => check(req, res, () => void app(req, res))
-    : app;
   return (req, res) =>
     requestLog.middleware(req, res, () => {
       try {
-        admit(req, res, () => checkAndRoute(req, res));
+        admit(req, res, () => check(req, res, () => void app(req, res)));
       } catch (error) {
         onError(error, req, res, () => undefined);
       }
@@ -112,13 +104,9 @@ const createRequestAdmission =
     if (cors.varies) res.setHeader('Vary', 'Origin');
 
     const refusal = refusalOf(req);
-    if (refusal) {
-      res.setHeader('Connection', 'close');
-      refuse(req, res, refusal);
-    }
-    // Only OPTIONS may have this target. It asks about the server, so no route has it.
-    else if (req.url === '*') sendOptions(res);
-    else next();
+    if (!refusal) return next();
+    res.setHeader('Connection', 'close');
+    refuse(req, res, refusal);
   };
 
 type Refuse = (req: IncomingMessage, res: ServerResponse, code: RequestRefusal) => void;
@@ -130,12 +118,6 @@ const createRefusal =
     requestLog.note(req, { refusal: code });
     sendProblem(res, code);
   };
-
-const sendOptions = (res: ServerResponse): void => {
-  res.setHeader('Allow', READING_METHODS);
-  res.setHeader('Cache-Control', 'no-store');
-  res.writeHead(204).end();
-};
 
 /**
  * Express's own refusals (a malformed percent-encoding in the path) are the client's fault; any

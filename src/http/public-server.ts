@@ -7,7 +7,7 @@ import { createHotPath } from './banks/hot-path.ts';
 import { createClientAddress } from './client-address.ts';
 import { createCommonHeaders } from './common-headers.ts';
 import { createCors } from './cors.ts';
-import { createRespondToFault, createRespondToRefused } from './refused.ts';
+import { createRefusedResponses } from './refused.ts';
 import { createRequestLog } from './request-log.ts';
 import { createHttpFront, LIMITS, type HttpFront } from '../http-front/index.ts';
 import type { Redaction } from '../secrets/redaction.ts';
@@ -56,13 +56,13 @@ export const createPublicServer = (config: Config, options: PublicServerOptions)
     clock,
   });
   const banks = { list, answerBanks, requestLog };
-  const respondToRefused = createRespondToRefused(commonHeaders(undefined), logger);
+  const refused = createRefusedResponses(commonHeaders(undefined), logger);
   return createHttpFront({
     respondToRefused: (code) => {
       emit({ type: 'request-refused', code });
-      return respondToRefused(code);
+      return refused.respondToRefused(code);
     },
-    respondToFault: createRespondToFault(commonHeaders(undefined), logger),
+    respondToFault: refused.respondToFault,
     onDropped: () => emit({ type: 'connection-dropped' }),
     clock,
     hotPath: config.hotPath ? createHotPath({ ...banks, commonHeaders }) : undefined,

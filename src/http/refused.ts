@@ -8,22 +8,26 @@ import type { RefusalCode, RefusalResponse } from '../http-front/index.ts';
 // CONNECT, and to one in which an error was thrown. It is the same problem+json as any other error,
 // with the headers of every response. Each writes one log line.
 
-export const createRespondToRefused =
-  (commonHeaders: FlatHeaders, logger: Logger) =>
-  (code: RefusalCode): RefusalResponse => {
-    const requestId = randomUUID();
+export const createRefusedResponses = (commonHeaders: FlatHeaders, logger: Logger) => {
+  const respondWith = (code: RefusalCode | 'internal_error', requestId: string) => {
     const { status, headers, body } = problemResponse(code);
-    logger.info({ statusCode: status, code, requestId }, 'request refused');
     const allow = code === 'method_not_allowed' ? ['Allow', READING_METHODS] : [];
     const own = ['X-Request-Id', requestId, ...allow];
     return { status, headers: [...commonHeaders, ...own, ...headers], body };
   };
-
-export const createRespondToFault =
-  (commonHeaders: FlatHeaders, logger: Logger) =>
-  (error: unknown): RefusalResponse => {
-    const requestId = randomUUID();
-    const { status, headers, body } = problemResponse('internal_error');
-    logger.error({ err: error, requestId }, 'unexpected error in a request');
-    return { status, headers: [...commonHeaders, 'X-Request-Id', requestId, ...headers], body };
+  return {
+    respondToRefused: (code: RefusalCode): RefusalResponse => {
+      const requestId = randomUUID();
+      const response = respondWith(code, requestId);
+      logger.info({ statusCode: response.status, code, requestId }, 'request refused');
+      return response;
+    },
+    respondToFault: (error: unknown): RefusalResponse => {
+      const requestId = randomUUID();
+      const response = respondWith('internal_error', requestId);
+      const facts = { statusCode: response.status, requestId, err: error };
+      logger.error(facts, 'unexpected error in a request');
+      return response;
+    },
   };
+};

@@ -49,6 +49,7 @@ export const createRequestLog = (options: RequestLogOptions) => {
       traceId: traceIdOf(head),
       listState: undefined,
       refusal: undefined,
+      event: undefined,
     };
   };
 
@@ -66,6 +67,12 @@ export const createRequestLog = (options: RequestLogOptions) => {
     return record;
   };
 
+  /** What Express has answered: made once, for the log and for `emit`. */
+  const finish = (req: IncomingMessage, res: ServerResponse): RequestEvent => {
+    const record = recordOf(req);
+    return (record.event ??= eventOf(record, sentBy(req, res)));
+  };
+
   /** Logs what Express has answered. */
   const logResponse = pinoHttp({
     logger,
@@ -77,13 +84,12 @@ export const createRequestLog = (options: RequestLogOptions) => {
     // By default both, with all their headers.
     serializers: { req: () => undefined, res: () => undefined },
     wrapSerializers: false,
-    customLogLevel: (req, res) =>
-      res.err ? 'error' : levelOf(recordOf(req), outcomeOf(req, res), routineRoutes),
+    customLogLevel: (req, res) => (res.err ? 'error' : levelOf(finish(req, res), routineRoutes)),
     customSuccessMessage: () => 'request',
     customErrorMessage: () => 'request',
-    customSuccessObject: (req, res) => lineOf(recordOf(req), outcomeOf(req, res)),
+    customSuccessObject: (req, res) => lineOf(recordOf(req), finish(req, res)),
     customErrorObject: (req, res) => ({
-      ...lineOf(recordOf(req), outcomeOf(req, res)),
+      ...lineOf(recordOf(req), finish(req, res)),
       err: res.err,
     }),
   });
@@ -91,8 +97,7 @@ export const createRequestLog = (options: RequestLogOptions) => {
   return {
     /** For what Express answers: sets `X-Request-Id`, and logs the request once it is finished. */
     middleware: (req: IncomingMessage, res: ServerResponse, next: () => void): void => {
-      if (emit)
-        res.once('close', () => safely(() => emit(eventOf(recordOf(req), outcomeOf(req, res)))));
+      if (emit) res.once('close', () => safely(() => emit(finish(req, res))));
       logResponse(req, res, next);
     },
     /**
@@ -116,15 +121,14 @@ export const createRequestLog = (options: RequestLogOptions) => {
       const record = begin(head);
       record.listState = listState;
       if (record.clientRequestId !== undefined) record.requestId = randomUUID();
-      const answered = { answeredBy: 'hot_path', route: '/banks', status, contentBytes } as const;
+      const sent = { answeredBy: 'hot_path', route: '/banks', status, contentBytes } as const;
       /** `isWritten`: whether all of it was written before the client was gone. */
-      const end = (isWritten: boolean): void =>
-        safely(() => {
-          const outcome = { ...answered, isWritten };
-          emit?.(eventOf(record, outcome));
-          if (logger.isLevelEnabled('info'))
-            logDestination.write(toText(lineOf(record, outcome), isoTime(), redact));
-        });
+      const end = (isWritten: boolean): void => {
+        const event = eventOf(record, { ...sent, isWritten });
+        safely(() => emit?.(event));
+        if (logger.isLevelEnabled('info'))
+          safely(() => logDestination.write(toText(lineOf(record, event), isoTime(), redact)));
+      };
       return { requestId: record.requestId, end };
     },
   };
@@ -143,17 +147,19 @@ interface RequestRecord extends Pick<RequestEvent, 'method'>, Mutable<Notes> {
   readonly clientRequestId: string | undefined;
   /** That of the response. */
   requestId: string;
+  /** Once it is finished. */
+  event: RequestEvent | undefined;
 }
 
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 
-/** What the client got, and from whom. */
+/** What was sent to the client, and by whom. */
 interface Sent extends Pick<RequestEvent, 'answeredBy' | 'route' | 'status'> {
   readonly contentBytes: number;
   readonly isWritten: boolean;
 }
 
-const outcomeOf = (
+const sentBy = (
   req: IncomingMessage & { readonly route?: { readonly path: string } },
   res: ServerResponse,
 ): Sent => ({
@@ -165,40 +171,34 @@ const outcomeOf = (
   isWritten: res.writableFinished,
 });
 
-const eventOf = (record: RequestRecord, outcome: Sent): RequestEvent => ({
+const eventOf = (record: RequestRecord, sent: Sent): RequestEvent => ({
   type: 'request-finished',
-  route: outcome.route,
-  answeredBy: outcome.answeredBy,
+  route: sent.route,
+  answeredBy: sent.answeredBy,
   listState: record.listState,
   refusal: record.refusal,
   method: record.method,
-  status: outcome.status,
-  durationMs: durationOf(record),
-  bytes: bytesOf(record, outcome),
-  aborted: !outcome.isWritten,
+  status: sent.status,
+  durationMs: Math.round((performance.now() - record.startedAtMs) * 1_000) / 1_000,
+  bytes: record.method === 'HEAD' ? 0 : sent.contentBytes,
+  aborted: !sent.isWritten,
 });
 
-const durationOf = ({ startedAtMs }: RequestRecord): number =>
-  Math.round((performance.now() - startedAtMs) * 1_000) / 1_000;
-
-const bytesOf = ({ method }: RequestRecord, { contentBytes }: Sent): number =>
-  method === 'HEAD' ? 0 : contentBytes;
-
 /** What a line says of a request, in this order, between the time and the message. */
-const lineOf = (record: RequestRecord, outcome: Sent) => ({
+const lineOf = (record: RequestRecord, event: RequestEvent) => ({
   requestId: record.requestId,
   /** If it is another one than that of the response. */
   clientRequestId: record.clientRequestId === record.requestId ? undefined : record.clientRequestId,
-  method: record.method,
+  method: event.method,
   path: record.path,
   /** Not `status`: log platforms read a line's severity from that name, before `severity`. */
-  statusCode: outcome.status,
-  code: record.refusal,
-  durationMs: durationOf(record),
-  bytes: bytesOf(record, outcome),
+  statusCode: event.status,
+  code: event.refusal,
+  durationMs: event.durationMs,
+  bytes: event.bytes,
   ip: record.ip,
   traceId: record.traceId,
-  aborted: outcome.isWritten ? undefined : true,
+  aborted: event.aborted || undefined,
 });
 
 type RequestLine = ReturnType<typeof lineOf>;
@@ -207,8 +207,7 @@ type RequestLine = ReturnType<typeof lineOf>;
  * Requests for routine routes come every few seconds: their successes would be most of the log.
  */
 const levelOf = (
-  { listState }: RequestRecord,
-  { route, status }: Sent,
+  { route, status, listState }: RequestEvent,
   routineRoutes: ReadonlySet<string>,
 ) => {
   if (routineRoutes.has(route)) return status !== undefined && status < 400 ? 'debug' : 'info';

@@ -108,10 +108,7 @@ export const createManagementApp = (
           refuse(req, res, 'method_not_allowed');
         });
     },
-    {
-      check: createHostCheck(hosts, onRefusal),
-      notFound: 'There is nothing at this path.',
-    },
+    createHostCheck(hosts, onRefusal),
   );
 };
 

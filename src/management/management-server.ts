@@ -1,7 +1,7 @@
 import type { Config } from '../config/config.ts';
 import { createCors } from '../http/cors.ts';
 import { createCommonHeaders } from '../http/common-headers.ts';
-import { createRespondToFault, createRespondToRefused } from '../http/refused.ts';
+import { createRefusedResponses } from '../http/refused.ts';
 import { createHttpFront, LIMITS, type HttpFront } from '../http-front/index.ts';
 import type { ManagementServerOptions } from './app.ts';
 
@@ -20,8 +20,7 @@ export const createManagementServer = (
       connections: MAX_CONNECTIONS,
       keepAliveTimeoutMs: config.keepAliveTimeoutMs,
     },
-    respondToRefused: createRespondToRefused(commonHeaders(undefined), options.logger),
-    respondToFault: createRespondToFault(commonHeaders(undefined), options.logger),
+    ...createRefusedResponses(commonHeaders(undefined), options.logger),
     clock: options.clock,
     loadApp: async () => {
       const { createManagementApp } = await import('./app.ts');
