@@ -54,7 +54,7 @@ export interface ConnectOptions {
   readonly url: string;
   /** Aborts when the attempt has taken too long. */
   readonly signal: AbortSignal;
-  /** Called with errors of the connection once it has been made. */
+  /** Called with errors of the connection, also before it has been made. */
   readonly onError: (error: unknown) => void;
 }
 

@@ -66,8 +66,10 @@ export const createRedisFleet = (options: RedisFleetOptions) => {
     connectToRedis ??= await loadRedis();
     const connect = connectToRedis;
     const url = await readUrl();
-    const fresh: RedisClient = await within((signal) =>
-      connect({ url, signal, onError: (error) => client === fresh && drop(error) }),
+    // The library also tells of errors while it connects: those are thrown as well.
+    let fresh: RedisClient | undefined;
+    fresh = await within((signal) =>
+      connect({ url, signal, onError: (error) => fresh && client === fresh && drop(error) }),
     );
     return (client = fresh);
   };
