@@ -211,7 +211,7 @@ export const createBankList = (options: BankListOptions) => {
     // A load is waited for only as long as its hold is there; a wait is remembered.
     holdUntilMs = wait ? 0 : now() + Math.min(view.holdLeftMs, noListMs);
     if (!wait) return;
-    nextAtMs = now() + Math.min(view.holdLeftMs, longestWaitMs);
+    nextAtMs = Math.max(nextAtMs, now() + Math.min(view.holdLeftMs, longestWaitMs));
     if (wait.id < (held.get()?.id ?? '')) return;
     noteFailure(wait);
     emit({ type: 'load-failed-elsewhere', error: wait.error, state: held.state() });
