@@ -1,0 +1,239 @@
+import { setImmediate } from 'node:timers/promises';
+import { createBankList } from '../../src/banks/bank-list.ts';
+import { createSoleReplica } from '../../src/banks/fleet.ts';
+import type { FreshnessPolicy } from '../../src/banks/freshness.ts';
+import type { GuardPolicy } from '../../src/banks/guard.ts';
+import type { ListEvent } from '../../src/banks/list-event.ts';
+import type { LoadError } from '../../src/banks/load-error.ts';
+import { readList, type LoadedList } from '../../src/banks/reading/list-reader.ts';
+import { monotonic, wall, type Clock } from '../../src/clock.ts';
+import { createEnvelope } from '../../src/sharing/envelope.ts';
+import { createRedisFleet } from '../../src/sharing/redis-fleet.ts';
+import { createStoreReport, type StoreEvent } from '../../src/sharing/store-report.ts';
+import { createManualClock, type ManualClock } from '../helpers/manual-clock.ts';
+import { createFakeRedis, type FakeRedis } from './redis.ts';
+
+// One to several replicas, as far as the list goes, with a Redis and a provider of the test's own,
+// all on one clock that is moved by hand.
+
+export const TTL_MS = 60_000;
+export const MAX_STALE_MS = 600_000;
+export const TIMEOUT_MS = 5_000;
+
+const FIELDS = [{ name: 'code', from: 'code' }];
+const RULES = { fields: FIELDS, requiredFields: [] };
+
+/** What a load gives: how many banks, or why it fails. */
+export type Answer = number | LoadError;
+
+/** A list of so many banks, whose content is that of `version`. */
+const loadedList = (count: number, version: number): LoadedList => {
+  const banks = Array.from({ length: count }, (_, index) => ({ code: `${version}-${index}` }));
+  return { ...readList(Buffer.from(JSON.stringify(banks)), RULES), hasNextPage: false };
+};
+
+export interface Call {
+  /** By the true time. */
+  readonly atMs: number;
+  readonly replica: string;
+  /** Of the content that was given, unless it failed. */
+  readonly version: number;
+}
+
+export type Stage = ReturnType<typeof createStage>;
+
+export const createStage = () => {
+  const clock = createManualClock();
+  const redis = createFakeRedis(clock);
+  const calls: Call[] = [];
+  let answer = (_call: Call): Answer => 10;
+  let latencyMs = (): number => 0;
+
+  const loadFor =
+    (replica: string) =>
+    (signal: AbortSignal): Promise<LoadedList> => {
+      const call: Call = { atMs: clock.monotonicMs(), replica, version: calls.length + 1 };
+      calls.push(call);
+      // The provider decides when it is asked.
+      const given = answer(call);
+      return new Promise((resolve, reject) => {
+        const give = (): void =>
+          typeof given === 'number' ? resolve(loadedList(given, call.version)) : reject(given);
+        const ms = latencyMs();
+        if (ms === 0) give();
+        else clock.after(ms, give);
+        signal.addEventListener('abort', () => reject(signal.reason));
+      });
+    };
+
+  return {
+    clock,
+    redis,
+    calls,
+    listOf: loadedList,
+    /** What the provider answers from now on, and after how long. */
+    answer: (next: Answer | ((call: Call) => Answer), ms: number | (() => number) = 0): void => {
+      answer = typeof next === 'function' ? next : () => next;
+      latencyMs = typeof ms === 'function' ? ms : () => ms;
+    },
+    replica: (options: Partial<ReplicaOptions> = {}): Replica =>
+      createReplica({ name: 'a', clock, redis, random: () => 0.5, loadFor, ...options }),
+    /** Lets this much time pass, from one timer to the next. */
+    pass: (ms: number): Promise<void> => pass(clock, ms),
+  };
+};
+
+/** Lets promises settle at the time of each timer. */
+export const pass = async (clock: ManualClock, ms: number): Promise<void> => {
+  const untilMs = clock.monotonicMs() + ms;
+  /* oxlint-disable no-await-in-loop -- one moment after the other */
+  await setImmediate();
+  for (;;) {
+    const [waitMs = Infinity] = clock.waits();
+    if (clock.monotonicMs() + waitMs > untilMs) break;
+    clock.next();
+    await setImmediate();
+  }
+  /* oxlint-enable no-await-in-loop */
+  clock.advance(untilMs - clock.monotonicMs());
+};
+
+export interface ReplicaOptions {
+  readonly name: string;
+  readonly clock: ManualClock;
+  /** Undefined: it is alone. */
+  readonly redis: FakeRedis | undefined;
+  readonly random: () => number;
+  readonly loadFor: (replica: string) => (signal: AbortSignal) => Promise<LoadedList>;
+  /** What the one before it has saved. */
+  readonly snapshot?: Replica['snapshot'];
+  readonly policy?: Partial<FreshnessPolicy>;
+  readonly guard?: Partial<GuardPolicy>;
+  readonly loadTimeoutMs?: number;
+}
+
+export type Replica = ReturnType<typeof createReplica>;
+
+const createReplica = (options: ReplicaOptions) => {
+  const { name, redis, random, loadFor } = options;
+  const policy = { ttlMs: TTL_MS, maxStaleMs: MAX_STALE_MS, ...options.policy };
+  const machine = createMachine(options.clock);
+  const { clock } = machine;
+  const events: ListEvent[] = [];
+  const reports: StoreEvent[] = [];
+  const envelope = createEnvelope({
+    provider: { environment: 'sandbox', baseUrl: new URL('http://provider.test') },
+    banks: RULES,
+    policy,
+    clock,
+    readKey: undefined,
+  });
+  const fleet =
+    redis &&
+    createRedisFleet({
+      envelope,
+      policy,
+      clock,
+      ioClock: clock,
+      readUrl: async () => 'redis://redis.test',
+      report: createStoreReport('CACHE_REDIS_URL', (event) => void reports.push(event)),
+      connect: machine.connection(redis.connect),
+    });
+  let snapshot = options.snapshot;
+  const list = createBankList({
+    policy,
+    guard: {
+      minBanks: 1,
+      maxShrink: 0.2,
+      maxDrift: 0.2,
+      fields: FIELDS,
+      maxStaleMs: policy.maxStaleMs,
+      ...options.guard,
+    },
+    loadTimeoutMs: options.loadTimeoutMs ?? TIMEOUT_MS,
+    load: (signal) => machine.whileAwake(loadFor(name)(signal)),
+    fleet: fleet ?? createSoleReplica(clock),
+    save: (taken) => void (snapshot = envelope.seal(taken, clock.wallMs())),
+    clock,
+    random,
+    emit: (event: ListEvent) => void events.push(event),
+    compressors: { gzip: async (bytes) => bytes, br: async (bytes) => bytes },
+  });
+  return {
+    name,
+    list,
+    machine,
+    events,
+    reports,
+    get snapshot(): Promise<Buffer> | undefined {
+      return snapshot;
+    },
+    start: async (): Promise<void> => {
+      const saved = await snapshot;
+      await list.restore(saved && (await envelope.open(saved, clock.wallMs())));
+      list.start();
+    },
+    stop: async (): Promise<void> => {
+      await list.stop();
+      fleet?.close();
+    },
+    /** What it serves: the version of its content; undefined: nothing. */
+    version: (): number | undefined => {
+      const served = list.served();
+      const text = served?.list.representations.identity.body.toString() ?? '';
+      return served && Number(/"(\d+)-/.exec(text)?.[1]);
+    },
+    /** The id of what it serves; empty: nothing. */
+    id: (): string => list.served()?.list.id ?? '',
+  };
+};
+
+/** A machine with a clock of its own, which can be suspended. */
+const createMachine = (world: ManualClock) => {
+  let wallAheadMs = 0;
+  let isSuspended = false;
+  let missed: (() => void)[] = [];
+  const whenAwake = (task: () => void): void => {
+    if (isSuspended) missed.push(task);
+    else task();
+  };
+  const whileAwake = async <T>(work: Promise<T>): Promise<T> => {
+    try {
+      return await work;
+    } finally {
+      if (isSuspended) await new Promise<void>((resolve) => missed.push(resolve));
+    }
+  };
+  const clock: Clock = {
+    // Ages must not depend on when the process started.
+    monotonicMs: () => monotonic(world.monotonicMs() - 999_999),
+    wallMs: () => wall(world.wallMs() + wallAheadMs),
+    after: (ms, task) => world.after(ms, () => whenAwake(task)),
+    turn: () => world.turn(),
+  };
+  return {
+    clock,
+    whileAwake,
+    /** Moves its wall clock. */
+    moveClock: (ms: number): void => void (wallAheadMs += ms),
+    suspend: (): void => void (isSuspended = true),
+    resume: (): void => {
+      isSuspended = false;
+      const tasks = missed;
+      missed = [];
+      for (const task of tasks) task();
+    },
+    /** A connection whose replies wait until the machine is awake. */
+    connection:
+      (connect: FakeRedis['connect']): FakeRedis['connect'] =>
+      async (to) => {
+        const client = await whileAwake(connect(to));
+        return {
+          look: (...args) => whileAwake(client.look(...args)),
+          hold: (...args) => whileAwake(client.hold(...args)),
+          publish: (...args) => whileAwake(client.publish(...args)),
+          destroy: () => client.destroy(),
+        };
+      },
+  };
+};
