@@ -21,10 +21,12 @@ export interface FailureTexts {
 /** What to do: a sentence, or one that a shell command completes. */
 export type Action = string | { readonly text: string; readonly command: ShellCommand };
 
-export type ShellCommand = 'doctor' | 'accept-shrunk' | 'accept-drifted';
+export type ShellCommand = 'doctor' | 'refresh' | 'accept-shrunk' | 'accept-drifted';
 
-export const RETRIES =
-  'The next attempt is made automatically, at the time that is shown. POST /refresh makes one now.';
+export const RETRIES: Action = {
+  text: 'The next attempt is made automatically, at the time that is shown. To make one now:',
+  command: 'refresh',
+};
 const withDoctor = (text: string): Action => ({ text, command: 'doctor' });
 export const RUN_DOCTOR = withDoctor(
   'The doctor makes one request to the provider and reports each step:',

@@ -113,7 +113,7 @@ export const createService = (config: Config, options: ServiceOptions) => {
     stores,
     secretFiles: secrets.states,
   });
-  const { logger, metrics, history, uptimeMs } = telemetry;
+  const { logger, metrics, history } = telemetry;
 
   const serverOptions = {
     list,
@@ -133,7 +133,6 @@ export const createService = (config: Config, options: ServiceOptions) => {
     ...serverOptions,
     metrics,
     history,
-    uptimeMs,
     readToken: config.management.token && (() => secrets.read('MANAGEMENT_TOKEN')),
     /** Reads all secrets again. @returns what failed, a sentence each */
     renewSecrets: async () => {

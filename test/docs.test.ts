@@ -183,9 +183,9 @@ test('each kind of failure is explained as on the status page, and leads to the 
     expect([kind, told]).toEqual([kind, [expect.stringContaining(`${status} \`${code}\``)]]);
     const { summary, actions } = FAILURE_KINDS[kind];
     const whatToDo = actions
-      .map((action) => (typeof action === 'string' ? action : action.text))
       // The page says it of all kinds, and names the doctor alone.
-      .filter((text) => text !== RETRIES)
+      .filter((action) => action !== RETRIES)
+      .map((action) => (typeof action === 'string' ? action : action.text))
       .map((text) => text.replace(/^The doctor makes .*:$/, 'Run the doctor.').replace(/:$/, '.'))
       .join(' ');
     const row = `| ${kind} | ${summary} | ${whatToDo} |`;

@@ -38,8 +38,6 @@ export interface ManagementServerOptions extends DetailedHealthOptions {
   /** Gives all metrics in Prometheus's text format. */
   readonly metrics: { readonly exposition: () => Promise<string> };
   readonly history: { readonly minutes: () => readonly Minute[] };
-  /** How long this process has been running. */
-  readonly uptimeMs: () => number;
   readonly emit: (event: ManagementRefusedEvent) => void;
   /** Gives the management token; undefined: there is none, and nobody is authorised. */
   readonly readToken: (() => Promise<string>) | undefined;
@@ -59,7 +57,7 @@ export const createManagementApp = (
   config: Config,
   options: ManagementAppOptions,
 ): RequestListener => {
-  const { list, stores, secretFiles, environment, version, uptimeMs } = options;
+  const { list, stores, secretFiles, environment, version } = options;
   const { drain, clock, metrics, history, emit } = options;
   const { logger, logDestination, redact, readToken } = options;
   const onRefusal: OnRefusal = (reason) => emit({ type: 'management-refused', reason });
@@ -78,7 +76,6 @@ export const createManagementApp = (
     const now = {
       policy: config.cache,
       nowMs: clock.wallMs(),
-      uptimeMs: uptimeMs(),
       status: list.status(),
       stores: stores(),
       secretFiles: secretFiles(),

@@ -52,8 +52,5 @@ export const createTelemetry = (config: Config, options: TelemetryOptions) => {
       failing.set(event.store, { sinceMs, reason: event.reason });
     } else if (event.type === 'store-recovered') failing.delete(event.store);
   };
-  const startedAtMs = clock.monotonicMs();
-  /** How long this process has been running. */
-  const uptimeMs = (): number => clock.monotonicMs() - startedAtMs;
-  return { logger, metrics, history, stores, uptimeMs, emit };
+  return { logger, metrics, history, stores, emit };
 };

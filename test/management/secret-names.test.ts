@@ -26,7 +26,7 @@ test('of a field that is an object, no member is shown that is a secret', async 
     env: { MANAGEMENT_TOKEN, BANK_FIELDS: 'code,participant_short_name' },
   });
   const text = await readAll(rig, [{ code: '1', participant_short_name: { [token]: 'x' } }]);
-  expect(text.match(/can name what is in it: \[redacted\]/g)).toHaveLength(3);
+  expect(text).toContain('BANK_FIELDS names objects: participant_short_name');
   expect(text).not.toContain(token);
 });
 
@@ -37,7 +37,7 @@ test('of a field that appears, no part of a secret is logged, however long it is
     emulator: { accessTokens: [token], banks: [{ code: '1' }] },
   });
   expect(await readAll(rig, [{ code: '1' }])).not.toContain('fieldsAppeared');
-  const text = await readAll(rig, [{ code: '1', [token]: 'x', in: { [token]: 'x' } }]);
+  const text = await readAll(rig, [{ code: '2', [token]: 'x', in: { [token]: 'x' } }]);
   expect(text).toContain('"fieldsAppeared":["[redacted]","in.[redacted]"]');
   expect(text).not.toContain(token.slice(0, 20));
 });

@@ -1,23 +1,17 @@
 import type { IncomingMessage } from 'node:http';
-import type { Overridable } from '../../banks/guard.ts';
 import { countUnusable, type FieldRule } from '../../banks/reading/entry.ts';
 import { isServable } from '../../banks/freshness.ts';
-import { notAfter, toIso } from '../../clock.ts';
+import { toIso } from '../../clock.ts';
 import type { Minute } from '../../telemetry/history.ts';
 import { unusableOf } from '../../secrets/secrets.ts';
 import { explainFailure } from '../../banks/load-error.ts';
-import type { Action } from '../../failure-kinds.ts';
+import type { Action, ShellCommand } from '../../failure-kinds.ts';
 import { formatCount, formatDuration, formatTime } from './format.ts';
 import { html, type Html } from './html.ts';
 import { renderPlots } from './plots.ts';
-import {
-  verdictOf,
-  noContact,
-  STORES,
-  type FaultReport,
-  type PageVerdict,
-  type Situation,
-} from './verdict.ts';
+import { STORES } from './troubles.ts';
+import type { Problem, Situation } from './situation.ts';
+import { verdictOf, noContact, type PageVerdict } from './verdict.ts';
 
 // The page that people open first when something seems wrong, as HTML. It is complete without its
 // script, which only renews it in place and looks up its parts by id. It contains no address of the
@@ -89,7 +83,7 @@ export const renderPage = (content: PageContent): Html => {
 const SIGNS = { ok: '✓', warning: '!', error: '✕', unknown: '?' } as const;
 
 const renderVerdict = (
-  { severity, headline, meaning, problems = [], actions = [] }: PageVerdict,
+  { severity, headline, meaning, problems, actions }: PageVerdict,
   commands: Commands,
 ): Html =>
   html` <section class="verdict" id="verdict" data-severity="${severity}">
@@ -101,7 +95,7 @@ const renderVerdict = (
     </div>
   </section>`;
 
-const renderProblem = ({ summary, history, details }: FaultReport): Html =>
+const renderProblem = ({ summary, history, details }: Problem): Html =>
   html`<p>${summary}</p>
     ${history !== undefined && html`<p class="failing">${history}</p>`}
     ${details !== undefined && html`<p class="details">Details: ${details}.</p>`}`;
@@ -144,7 +138,7 @@ const servedFact = ({ status: { cached, state, failure }, fields }: PageContent)
 const ageFact = ({ status: { ageMs, state, cached }, policy, nowMs }: PageContent): Html => {
   if (ageMs === undefined || !cached) return fact('Age of the list', 'no list', 'since the start');
   const overdueMs = ageMs - policy.ttlMs;
-  const changedAtMs = notAfter(nowMs, cached.changedAtMs);
+  const { changedAtMs } = cached;
   let note = `current for another ${formatDuration(-overdueMs)}`;
   if (state === 'stale') note = `renewal overdue for ${formatDuration(overdueMs)}`;
   if (state === 'expired') note = `expired ${formatDuration(overdueMs - policy.maxStaleMs)} ago`;
@@ -163,24 +157,22 @@ const nextLoadFact = ({ status: { failure, nextLoadInMs }, nowMs }: PageContent)
     : fact(
         term,
         `in ${formatDuration(nextLoadInMs)}`,
-        html`at
-        ${time(nowMs + nextLoadInMs, nowMs)}${failure ? '; POST /refresh makes one now' : ''}`,
+        html`at ${time(nowMs + nextLoadInMs, nowMs)}`,
       );
 };
 
 const failureFact = ({ status: { failing, lastFailure }, nowMs }: PageContent): Html => {
   if (failing) {
     const attempts = formatCount(failing.attempts, 'attempt', 'attempts');
-    const sinceMs = notAfter(nowMs, failing.sinceMs);
-    const note = html`since ${time(sinceMs, nowMs)}, ${attempts}`;
-    return fact('Loads failing for', formatDuration(nowMs - sinceMs), note);
+    const note = html`since ${time(failing.sinceMs, nowMs)}, ${attempts}`;
+    return fact('Loads failing for', formatDuration(nowMs - failing.sinceMs), note);
   }
   if (!lastFailure) return fact('Last failed load', 'none', 'since the start');
-  const failedAtMs = notAfter(nowMs, lastFailure.atMs);
+  const { atMs } = lastFailure;
   return fact(
     'Last failed load',
-    `${formatDuration(nowMs - failedAtMs)} ago`,
-    html`at ${time(failedAtMs, nowMs)}; loads succeed again. Cause:
+    `${formatDuration(nowMs - atMs)} ago`,
+    html`at ${time(atMs, nowMs)}; loads succeed again. Cause:
     ${explainFailure(lastFailure.error).summary}`,
   );
 };
@@ -189,7 +181,7 @@ const storeFacts = ({ stores, nowMs }: PageContent): Html[] =>
   stores.map(({ name, failing }) => {
     const { title, purpose } = STORES[name];
     return failing
-      ? fact(title, 'fails', html`since ${time(notAfter(nowMs, failing.sinceMs), nowMs)}`)
+      ? fact(title, 'fails', html`since ${time(failing.sinceMs, nowMs)}`)
       : fact(title, 'works', purpose);
   });
 
@@ -211,20 +203,21 @@ const time = (wallMs: number, nowMs: number): Html =>
  */
 export const commandsFor = ({ headers, socket }: IncomingMessage, isRefreshEnabled: boolean) => {
   const { host = `127.0.0.1:${socket.localPort}` } = headers;
-  const accept = (reason: Overridable) => ({
+  const refresh = (query = '') => ({
     // An unset variable stops the command, and the shell names it.
-    line: `curl -X POST -H "Authorization: Bearer \${MANAGEMENT_TOKEN:?is not set}" 'http://${host}/refresh?accept=${reason}'`,
+    line: `curl -X POST -H "Authorization: Bearer \${MANAGEMENT_TOKEN:?is not set}" 'http://${host}/refresh${query}'`,
     requirement: isRefreshEnabled
       ? 'Set MANAGEMENT_TOKEN in your shell to the service’s management token first.'
       : 'POST /refresh is disabled: set MANAGEMENT_TOKEN or MANAGEMENT_TOKEN_FILE for the service and restart it first. Then set MANAGEMENT_TOKEN in your shell.',
   });
   return {
+    refresh: refresh(),
+    'accept-shrunk': refresh('?accept=shrunk'),
+    'accept-drifted': refresh('?accept=drifted'),
     doctor: {
       line: 'node dist/src/main.js doctor',
       requirement:
         'Run it in the directory of the service (in the image: /app), with the service’s environment.',
     },
-    'accept-shrunk': accept('shrunk'),
-    'accept-drifted': accept('drifted'),
-  };
+  } satisfies Record<ShellCommand, { readonly line: string; readonly requirement: string }>;
 };
