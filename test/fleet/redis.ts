@@ -37,6 +37,7 @@ export const createFakeRedis = (clock: ManualClock) => {
   /** Connections, and attempts to make one: what ends each. */
   const open = new Set<(error: Error) => void>();
   let connections = 0;
+  let publications = 0;
 
   const entryAt = (key: string): Entry | undefined => {
     const entry = stored.get(key);
@@ -90,6 +91,7 @@ export const createFakeRedis = (clock: ManualClock) => {
       const id = idAt(keys.list);
       if (id > rank && id !== unusable) return false;
       setOf(keys.list, envelope, ms);
+      publications += 1;
       return true;
     },
   };
@@ -145,6 +147,8 @@ export const createFakeRedis = (clock: ManualClock) => {
     connect,
     /** How often a connection was asked for. */
     connections: (): number => connections,
+    /** How often a list was written. */
+    publications: (): number => publications,
     /** Has this fault until the next call; undefined: works. */
     suffer: (next: RedisFault | undefined): void => {
       fault = next;

@@ -110,6 +110,7 @@ export interface ReplicaOptions {
   readonly policy?: Partial<FreshnessPolicy>;
   readonly guard?: Partial<GuardPolicy>;
   readonly loadTimeoutMs?: number;
+  readonly onEvent?: (event: ListEvent) => void;
 }
 
 export type Replica = ReturnType<typeof createReplica>;
@@ -121,6 +122,10 @@ const createReplica = (options: ReplicaOptions) => {
   const { clock } = machine;
   const events: ListEvent[] = [];
   const reports: StoreEvent[] = [];
+  const emit = (event: ListEvent): void => {
+    events.push(event);
+    options.onEvent?.(event);
+  };
   const envelope = createEnvelope({
     provider: { environment: 'sandbox', baseUrl: new URL('http://provider.test') },
     banks: RULES,
@@ -156,7 +161,7 @@ const createReplica = (options: ReplicaOptions) => {
     save: (taken) => void (snapshot = envelope.seal(taken, clock.wallMs())),
     clock,
     random,
-    emit: (event: ListEvent) => void events.push(event),
+    emit,
     compressors: { gzip: async (bytes) => bytes, br: async (bytes) => bytes },
   });
   return {
@@ -192,6 +197,7 @@ const createReplica = (options: ReplicaOptions) => {
 const createMachine = (world: ManualClock) => {
   let wallAheadMs = 0;
   let isSuspended = false;
+  let isCutOff = false;
   let missed: (() => void)[] = [];
   const whenAwake = (task: () => void): void => {
     if (isSuspended) missed.push(task);
@@ -216,6 +222,10 @@ const createMachine = (world: ManualClock) => {
     whileAwake,
     /** Moves its wall clock. */
     moveClock: (ms: number): void => void (wallAheadMs += ms),
+    /** Whether it cannot reach Redis. */
+    cutOff: (next: boolean): void => void (isCutOff = next),
+    isCutOff: (): boolean => isCutOff,
+    isSuspended: (): boolean => isSuspended,
     suspend: (): void => void (isSuspended = true),
     resume: (): void => {
       isSuspended = false;
@@ -227,11 +237,13 @@ const createMachine = (world: ManualClock) => {
     connection:
       (connect: FakeRedis['connect']): FakeRedis['connect'] =>
       async (to) => {
-        const client = await whileAwake(connect(to));
+        const reach = <T>(work: () => Promise<T>): Promise<T> =>
+          isCutOff ? Promise.reject(new Error('cut off')) : whileAwake(work());
+        const client = await reach(() => connect(to));
         return {
-          look: (...args) => whileAwake(client.look(...args)),
-          hold: (...args) => whileAwake(client.hold(...args)),
-          publish: (...args) => whileAwake(client.publish(...args)),
+          look: (...args) => reach(() => client.look(...args)),
+          hold: (...args) => reach(() => client.hold(...args)),
+          publish: (...args) => reach(() => client.publish(...args)),
           destroy: () => client.destroy(),
         };
       },
