@@ -34,5 +34,5 @@ export type ListSource = 'provider' | 'CACHE_REDIS_URL' | 'CACHE_SNAPSHOT_FILE';
 
 export interface ListLoad {
   readonly durationMs: number;
-  readonly loaded: Pick<LoadedList, 'objectFields' | 'publishableFields'>;
+  readonly loaded: Pick<LoadedList, 'publishableFields'>;
 }

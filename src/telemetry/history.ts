@@ -21,11 +21,7 @@ export type Minute = Readonly<MinuteTally>;
 export const HISTORY_MINUTES = 360;
 const MINUTE_MS = 60_000;
 
-/** @param ageMs the list's age now */
-export const createHistory = (
-  clock: Pick<Clock, 'monotonicMs'>,
-  ageMs: () => number | undefined,
-) => {
+export const createHistory = (clock: Pick<Clock, 'monotonicMs'>) => {
   let current = new MinuteTally();
   const minutes = [current];
   let currentEndsAtMs = clock.monotonicMs() + MINUTE_MS;
@@ -58,13 +54,12 @@ export const createHistory = (
       if (event.type === 'request-finished') {
         current.requests += 1;
         if (isServerError(event.status)) current.failedRequests += 1;
-      } else if ('list' in event) {
-        if (event.type === 'list-taken' && event.load) current.renewed += 1;
+      } else if (event.type === 'list-taken') {
+        if (event.load) current.renewed += 1;
         // The last age of the list that is replaced. That of the new one is noted later, because it
         // only grows.
         noteAge(nowMs);
-        const age = ageMs();
-        agedFromMs = age === undefined ? undefined : nowMs - age;
+        agedFromMs = event.list.askedAtMs;
       } else if (event.type === 'load-failed') current.failed += 1;
       else if (event.type === 'provider-called')
         current.slowestCallMs = Math.max(current.slowestCallMs ?? 0, event.durationMs);

@@ -1,12 +1,9 @@
 import { pino, type DestinationStream, type Logger } from 'pino';
-import type { CachedList } from '../banks/cached-list.ts';
-import type { Freshness } from '../banks/freshness.ts';
-import type { ListChange } from '../banks/list-change.ts';
+import { isServable, type Freshness } from '../banks/freshness.ts';
 import { suggestFields } from '../banks/field-suggestion.ts';
 import type { ListEvent } from '../banks/list-event.ts';
-import { UNUSABLE_FILE, type LoadError } from '../banks/load-error.ts';
+import { UNUSABLE_FILE } from '../banks/load-error.ts';
 import { countUnusable, NOTHING_REJECTED, REJECTION_REASONS } from '../banks/reading/entry.ts';
-import type { LoadedList } from '../banks/reading/list-reader.ts';
 import { toIso } from '../clock.ts';
 import type { LogLevel } from '../config/values.ts';
 import { listNames } from '../printable.ts';
@@ -121,71 +118,59 @@ export const createEventLog = (logger: Logger, fieldsAreChosen: boolean): EventL
   };
 };
 
-type Taken = Extract<ListEvent, { readonly type: 'list-taken' }>;
+type EventOf<Type extends ListEvent['type']> = Extract<ListEvent, { readonly type: Type }>;
 
 const createListLog = (logger: Logger, fieldsAreChosen: boolean) => {
   /** What the newest line said. */
-  let logged: { readonly failing?: string; readonly state: Freshness } = { state: 'empty' };
+  let logged: { readonly failing?: string | undefined; readonly state: Freshness } = {
+    state: 'empty',
+  };
   let isSuggested = fieldsAreChosen;
 
-  const logRenewal = ({ list, previous, change, load }: Taken): void => {
-    const facts = { count: list.count, durationMs: load && Math.round(load.durationMs) };
-    if (logged.state === 'empty') logger.info(facts, 'list: initial load succeeded');
-    else if (logged.failing) logger.info(facts, 'list: recovered');
-    else if (logged.state !== 'fresh') logger.info(facts, 'list: renewed');
-    else logger.debug(facts, 'list: renewed');
-    logged = { state: 'fresh' };
-    if (change) logChange(logger, list, change);
-    logRejected(logger, list, previous, load?.loaded.objectFields);
-    logNextPage(logger, list, previous);
-    const publishable = load?.loaded.publishableFields ?? [];
-    if (isSuggested || publishable.length === 0) return;
+  const logSuggestion = ({ load }: EventOf<'list-taken'>): void => {
+    const fields = load?.loaded.publishableFields ?? [];
+    if (isSuggested || fields.length === 0) return;
     isSuggested = true;
-    const suggestion = `BANK_FIELDS=${listNames(suggestFields(publishable)).join(',')}`;
+    const suggestion = `BANK_FIELDS=${listNames(suggestFields(fields)).join(',')}`;
     logger.warn(
       `list: every field of the provider is published; to choose some, set ${suggestion}`,
     );
   };
 
   return {
-    taken: (event: Taken): void => {
-      const { list, previous, state, source, change } = event;
-      if (list.accepted && list.id !== previous?.id)
-        logger.warn(
-          { ...list.accepted, added: change?.added, removed: change?.removed, count: list.count },
-          'list: accepted by an operator',
-        );
-      if (source === 'provider' || (previous && state === 'fresh')) logRenewal(event);
-      else {
-        const facts = { count: list.count, source };
+    taken: (event: EventOf<'list-taken'>): void => {
+      const { list, previous, state, source, load } = event;
+      const durationMs = load && Math.round(load.durationMs);
+      const facts = { count: list.count, source, durationMs };
+      if (source !== 'provider' && (state !== 'fresh' || !previous))
         logger.info(facts, `list: restored the saved list; ${CONSEQUENCES[state]}`);
-        logRejected(logger, list, previous);
-        logNextPage(logger, list, previous);
-        // A stale list does not end a failure.
-        logged = state === 'fresh' ? { state } : { ...logged, state };
-      }
+      else if (logged.state === 'empty') logger.info(facts, 'list: initial load succeeded');
+      else if (logged.failing) logger.info(facts, 'list: recovered');
+      else if (logged.state !== 'fresh') logger.info(facts, 'list: renewed');
+      else logger.debug(facts, 'list: renewed');
+      // A stale list does not end a failure.
+      logged = { failing: state === 'fresh' ? undefined : logged.failing, state };
+      logContent(logger, event);
+      logSuggestion(event);
     },
-    loadFailed: ({
-      error,
-      state,
-    }: {
-      readonly error: LoadError;
-      readonly state: Freshness;
-    }): void => {
+    loadFailed: ({ error, state }: Pick<EventOf<'load-failed'>, 'error' | 'state'>): void => {
       // Other fields are a change, and so is a file that becomes unusable or usable.
-      const isOfFile = error.reasonCode === UNUSABLE_FILE;
-      const failing = [error.kind, isOfFile, ...error.fields].join();
-      if (logged.failing !== failing || logged.state !== state) {
-        const fields = error.fields.length > 0 ? listNames(error.fields) : undefined;
-        const err = error.kind === 'internal' ? error.cause : undefined;
-        const facts = { kind: error.kind, state, fields, err };
-        logger.warn(facts, `list: load failed: ${error.message}; ${CONSEQUENCES[state]}`);
-      }
+      const failing = [error.kind, error.reasonCode === UNUSABLE_FILE, ...error.fields].join();
+      if (logged.failing !== failing || logged.state !== state)
+        logger[levelOf(state)](
+          {
+            kind: error.kind,
+            state,
+            fields: error.fields.length > 0 ? listNames(error.fields) : undefined,
+            err: error.kind === 'internal' ? error.cause : undefined,
+          },
+          `list: load failed: ${error.message}; ${CONSEQUENCES[state]}`,
+        );
       logged = { failing, state };
     },
     aged: (state: Freshness): void => {
-      if (state === logged.state) return;
-      logger.warn({ state }, `list: not renewed in time; ${CONSEQUENCES[state]}`);
+      if (state !== logged.state)
+        logger[levelOf(state)]({ state }, `list: not renewed in time; ${CONSEQUENCES[state]}`);
       logged = { ...logged, state };
     },
   };
@@ -199,26 +184,36 @@ const CONSEQUENCES = {
   expired: 'the cached list is too old to be served',
 } as const satisfies Record<Freshness, string>;
 
-const logChange = (logger: Logger, { count }: CachedList, change: ListChange): void => {
-  const { added, removed, isLarge, fieldsAppeared, fieldsVanished } = change;
-  const facts = { added, removed, count };
-  if (isLarge) logger.warn(facts, 'list: changed by more than GUARD_MAX_SHRINK');
-  // Also if only the order of the entries changed.
-  else logger.info(facts, 'list: changed');
-  if (fieldsAppeared.length + fieldsVanished.length > 0) {
-    const names = {
-      fieldsAppeared: listNames(fieldsAppeared),
-      fieldsVanished: listNames(fieldsVanished),
-    };
-    logger.warn(names, "list: the provider's fields changed");
-  }
-};
+/** Of a line that says that something is wrong: `error` while clients get errors. */
+const levelOf = (state: Freshness) => (isServable(state) ? 'warn' : 'error');
 
-const logNextPage = (
-  logger: Logger,
-  { hasNextPage, count }: CachedList,
-  previous?: CachedList,
-): void => {
+/** A line for each thing about its content that is not as it was. */
+const logContent = (logger: Logger, { list, previous, change }: EventOf<'list-taken'>): void => {
+  const { count, accepted, rejected, hasNextPage } = list;
+  const facts = { added: change?.added, removed: change?.removed, count };
+  if (accepted && list.id !== previous?.id)
+    logger.warn({ ...accepted, ...facts }, 'list: accepted by an operator');
+  if (change?.isLarge) logger.warn(facts, 'list: changed by more than GUARD_MAX_SHRINK');
+  // Also if only the order of the entries changed.
+  else if (change) logger.info(facts, 'list: changed');
+  if (change && change.fieldsAppeared.length + change.fieldsVanished.length > 0)
+    logger.warn(
+      {
+        fieldsAppeared: listNames(change.fieldsAppeared),
+        fieldsVanished: listNames(change.fieldsVanished),
+      },
+      "list: the provider's fields changed",
+    );
+  const before = previous?.rejected ?? NOTHING_REJECTED;
+  if (REJECTION_REASONS.some((reason) => rejected[reason] !== before[reason])) {
+    const unusable = countUnusable(rejected);
+    if (unusable > 0)
+      logger.warn(
+        { rejected: unusable, reasons: rejected },
+        'list: unusable entries were rejected',
+      );
+    else if (countUnusable(before) > 0) logger.info('list: all entries are usable again');
+  }
   if (hasNextPage === (previous?.hasNextPage ?? false)) return;
   if (hasNextPage)
     logger.warn(
@@ -226,23 +221,4 @@ const logNextPage = (
       'list: probably incomplete: the response links to a next page, which is not loaded',
     );
   else logger.info({ count }, 'list: no longer incomplete');
-};
-
-const logRejected = (
-  logger: Logger,
-  { rejected }: CachedList,
-  previous: CachedList | undefined,
-  objectFields: LoadedList['objectFields'] = new Map(),
-): void => {
-  const before = previous?.rejected ?? NOTHING_REJECTED;
-  if (REJECTION_REASONS.every((reason) => rejected[reason] === before[reason])) return;
-  const count = countUnusable(rejected);
-  const reasons = Object.fromEntries(Object.entries(rejected).filter(([, entries]) => entries > 0));
-  const fields = objectFields.size > 0 ? listNames([...objectFields.keys()]) : undefined;
-  if (count > 0)
-    logger.warn(
-      { rejected: count, reasons, objectFields: fields },
-      'list: unusable entries were rejected',
-    );
-  else logger.info({ rejected: 0 }, 'list: all entries are usable again');
 };

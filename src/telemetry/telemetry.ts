@@ -29,7 +29,7 @@ export const createTelemetry = (config: Config, options: TelemetryOptions) => {
   const { version, logDestination, redaction, clock, list } = options;
   const logger = createLogger(config.logLevel, redacting(logDestination, redaction));
   const log = createEventLog(logger, config.banks.fields !== undefined);
-  const history = createHistory(clock, () => list.status().ageMs);
+  const history = createHistory(clock);
   const failing = new Map<StoreName, StoreState['failing']>();
   /** The state of each configured store. */
   const stores = () =>

@@ -1,0 +1,140 @@
+import { expect, test } from '@jest/globals';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import supertest from 'supertest';
+import { makeBanks } from '../helpers/banks.ts';
+import { BANKS, emulate, UNUSABLE } from '../helpers/emulate.ts';
+import { nextLoad, startLoadedRig, type Rig } from '../helpers/rig.ts';
+import { temporaryFolder } from '../helpers/temporary-folder.ts';
+import { eventually } from '../helpers/wait-until.ts';
+
+// The log tells each change of state in one line, and nothing of the retries in between.
+
+const MANAGEMENT_TOKEN = 'operator-token-0123456789';
+
+/** The lines since the last call, but those of requests and `listening`. */
+const createReader = (rig: Rig) => {
+  let seen = 0;
+  return (): string[] => {
+    const lines = rig.log().trimEnd().split('\n').slice(seen);
+    seen += lines.length;
+    return lines
+      .map((line) => JSON.parse(line))
+      .filter(({ msg }) => msg !== 'request' && msg !== 'listening')
+      .map(({ severity, msg }) => `${severity} ${msg}`);
+  };
+};
+
+test('a failure makes one line for each state of the list, however often loads fail, and its end makes one', async () => {
+  const rig = await startLoadedRig({ env: { CACHE_MAX_STALE: '5h' } });
+  const told = createReader(rig);
+  expect(told()).toEqual(['INFO list: initial load succeeded']);
+  await nextLoad(rig);
+  expect(told()).toEqual([]);
+  await rig.emulator.behave('unavailable');
+  const fail = async (): Promise<string[]> => {
+    for (let load = 0; load < 3; load += 1) await nextLoad(rig);
+    return told();
+  };
+  const FAILED = 'list: load failed: the provider fails (503)';
+  expect(await fail()).toEqual([`WARNING ${FAILED}; the cached list is still fresh`]);
+  rig.clock.skip(2 * 3_600_000);
+  expect(await fail()).toEqual(['WARNING list: not renewed in time; the stale list is served']);
+  rig.clock.skip(6 * 3_600_000);
+  expect(await fail()).toEqual([
+    'ERROR list: not renewed in time; the cached list is too old to be served',
+  ]);
+  await rig.emulator.behave('html');
+  expect(await fail()).toEqual([expect.stringMatching(/^ERROR list: load failed: .* JSON/)]);
+  await rig.emulator.behave('healthy');
+  await nextLoad(rig);
+  expect(told()).toEqual(['INFO list: recovered']);
+});
+
+test('what is new about a list is told once', async () => {
+  const rig = await startLoadedRig({ env: { MANAGEMENT_TOKEN } });
+  const told = createReader(rig);
+  told();
+  const meet = async (banks: readonly unknown[]): Promise<string[]> => {
+    rig.emulator.setBanks(banks);
+    await nextLoad(rig);
+    await nextLoad(rig);
+    return told();
+  };
+  expect(await meet(BANKS.slice(1))).toEqual(['INFO list: changed']);
+  // Also where only the order is another one.
+  expect(await meet(BANKS.slice(1).toReversed())).toEqual(['INFO list: changed']);
+  expect(await meet(makeBanks(BANKS.length))).toEqual([
+    'WARNING list: changed by more than GUARD_MAX_SHRINK',
+    expect.stringContaining("WARNING list: the provider's fields changed"),
+  ]);
+  const unusable = Array.from({ length: UNUSABLE }, () => 'no object');
+  expect(await meet([...makeBanks(BANKS.length), ...unusable])).toEqual([
+    'WARNING list: unusable entries were rejected',
+  ]);
+  expect(await meet(makeBanks(BANKS.length))).toEqual(['INFO list: all entries are usable again']);
+
+  rig.emulator.respondWith((_req, res) =>
+    res.setHeader('Link', '</2>; rel="next"').end(JSON.stringify(makeBanks(BANKS.length))),
+  );
+  await nextLoad(rig);
+  expect(told()).toEqual([expect.stringMatching(/^WARNING list: probably incomplete: /)]);
+  rig.emulator.respondWith(undefined);
+  await nextLoad(rig);
+  expect(told()).toEqual(['INFO list: no longer incomplete']);
+
+  expect(await meet(makeBanks(10))).toEqual([
+    expect.stringMatching(/^WARNING list: load failed: the list shrank from 120 to 10 entries; /),
+  ]);
+  await supertest(rig.managementUrl)
+    .post('/refresh?accept=shrunk')
+    .set('Authorization', `Bearer ${MANAGEMENT_TOKEN}`)
+    .set('X-Request-Id', 'the-request')
+    .expect(200);
+  expect(told()).toEqual(
+    expect.arrayContaining(['INFO list: recovered', 'WARNING list: accepted by an operator']),
+  );
+  expect(rig.log()).toMatch(
+    /"reasons":\["shrunk"\],"requestId":"the-request".*"msg":"list: accepted by an operator"/,
+  );
+});
+
+test('after a restart the first line says where the list is from, and what is served', async () => {
+  const provider = await emulate();
+  const env = { CACHE_SNAPSHOT_FILE: join(temporaryFolder(), 'list') };
+  const first = await startLoadedRig({ env, provider });
+  await eventually(() => existsSync(env.CACHE_SNAPSHOT_FILE));
+  await first.close();
+  await provider.behave('unavailable');
+  const rig = await startLoadedRig({ env, provider, startedLaterByMs: 2 * 3_600_000 });
+  expect(createReader(rig)()).toEqual([
+    'INFO list: restored the saved list; the stale list is served',
+    'WARNING list: load failed: the provider fails (503); the stale list is served',
+  ]);
+  expect(rig.log()).toContain('"source":"CACHE_SNAPSHOT_FILE"');
+});
+
+test('a value of BANK_FIELDS is suggested once', async () => {
+  const rig = await startLoadedRig({ env: { BANK_FIELDS: '' } });
+  await nextLoad(rig);
+  expect(rig.messages().filter((message) => message.includes('BANK_FIELDS='))).toEqual([
+    expect.stringMatching(/set BANK_FIELDS=code,ispb,name/),
+  ]);
+});
+
+test('log platforms read each line at its level: from `severity`, in the words of Cloud Logging and Datadog', async () => {
+  const rig = await startLoadedRig({ env: { LOG_LEVEL: 'debug', CACHE_MAX_STALE: '1m' } });
+  for (const path of ['/banks', '/nowhere', '/healthz']) await fetch(`${rig.url}${path}`);
+  await rig.emulator.behave('unavailable');
+  await nextLoad(rig);
+  rig.clock.skip(2 * 3_600_000);
+  expect((await fetch(`${rig.url}/banks`)).status).toBe(503);
+  await eventually(() => rig.log().includes('"statusCode":503'));
+  const lines = rig.log().trimEnd().split('\n');
+  const levels = lines
+    .map((line) => JSON.parse(line))
+    .map(({ level, severity }) => `${level} ${severity}`);
+  expect(new Set(levels)).toEqual(new Set(['20 DEBUG', '30 INFO', '40 WARNING', '50 ERROR']));
+  // Datadog would take it for the level.
+  expect(lines.filter((line) => 'status' in JSON.parse(line))).toEqual([]);
+});
