@@ -1,0 +1,318 @@
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import { createHash, createHmac } from 'node:crypto';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import supertest from 'supertest';
+import type { Emulator } from '../../emulator/emulator.ts';
+import { checkConfig } from '../../src/config/environment.ts';
+import type { EnvironmentVariables } from '../../src/config/reader.ts';
+import { BANKS, emulate } from '../helpers/emulate.ts';
+import { startRig, stopAtOnce, type Rig } from '../helpers/rig.ts';
+import { SANDBOX } from '../helpers/sandbox.ts';
+import { temporaryFolder } from '../helpers/temporary-folder.ts';
+import { eventually } from '../helpers/wait-until.ts';
+
+// A saved list is untrusted. Each test saves one by a running service, changes it, and starts
+// another service in an outage: it serves the list or has none, and says why. The snapshot stands
+// for Redis: the format and what opens it are the same.
+
+const KEY = 'a signing key of more than 32 characters';
+const HOUR = 3_600_000;
+const DAMAGED = 'has a damaged list; ignored';
+const UNSIGNED = 'has a list that is not signed with CACHE_SIGNING_KEY; ignored';
+const OTHER_CONFIGURATION = 'has a list that was saved with another configuration; ignored';
+const NOT_PUBLISHABLE = 'has a list that this service would not publish; ignored';
+
+let emulator: Emulator;
+let file: string;
+beforeEach(async () => {
+  emulator = await emulate();
+  file = join(temporaryFolder(), 'list');
+});
+
+/** Starts a service with the snapshot. */
+const startService = (env: EnvironmentVariables = {}, laterByMs = 0): Promise<Rig> =>
+  startRig({
+    provider: emulator,
+    env: { CACHE_SNAPSHOT_FILE: file, ...env },
+    startedLaterByMs: laterByMs,
+  });
+
+/** What a service saves. */
+const save = async (env: EnvironmentVariables = {}): Promise<Buffer> => {
+  const rig = await startService(env);
+  await eventually(() => existsSync(file));
+  await stopAtOnce(rig);
+  return readFileSync(file);
+};
+
+/** What a service serves that starts in an outage, and why it does not use the file. */
+const restore = async (env: EnvironmentVariables = {}, laterByMs = 0) => {
+  await emulator.behave('unavailable');
+  const rig = await startService(env, laterByMs);
+  const { status, body } = await supertest(rig.url).get('/banks');
+  const reason = /"CACHE_SNAPSHOT_FILE: (.*; ignored)"/.exec(rig.log())?.[1];
+  await stopAtOnce(rig);
+  return { status, body: status === 200 ? body : undefined, reason };
+};
+
+interface Parts {
+  readonly id: string;
+  readonly header: Readonly<Record<string, unknown>>;
+  readonly list: string;
+}
+
+const partsOf = (saved: Buffer): Parts => {
+  const [first = '', header = '', ...rest] = saved.toString().split('\n');
+  return { id: first.split(' ')[1] ?? '', header: JSON.parse(header), list: rest.join('\n') };
+};
+
+/** A saved list with a checksum that fits it, or with a key a signature. */
+const forge = ({ id, header, list }: Parts, key?: string): string => {
+  const rest = `${JSON.stringify(header)}\n${list}`;
+  const mac = key === undefined ? createHash('sha256') : createHmac('sha256', key);
+  return `banks-bff/3 ${id} ${mac.update(`${id}\n${rest}`).digest('base64url')}\n${rest}`;
+};
+
+describe('a restart in an outage', () => {
+  test('serves the list as it was: bytes, validators, age and time of the last change', async () => {
+    const before = await startService();
+    const first = await supertest(before.url).get('/banks').expect(200);
+    await eventually(() => existsSync(file));
+    await stopAtOnce(before);
+    await emulator.behave('unavailable');
+    const after = await startService({}, HOUR / 2);
+    const second = await supertest(after.url).get('/banks').expect(200);
+    expect(second.text).toBe(first.text);
+    for (const name of ['etag', 'last-modified'])
+      expect(second.headers[name]).toBe(first.headers[name]);
+    expect(second.headers['cache-status']).toMatch(/ttl=(1799|1800);?/);
+  });
+
+  test('serves a list past its TTL for as long as CACHE_MAX_STALE says, and none after that', async () => {
+    await save();
+    const env = { CACHE_MAX_STALE: '1d' };
+    expect((await restore(env, 24 * HOUR)).status).toBe(200);
+    expect((await restore(env, 26 * HOUR)).status).toBe(503);
+  });
+
+  test('remembers the marks of the guard: a slow decline is refused across restarts', async () => {
+    await save();
+    emulator.setBanks(BANKS.slice(0, 100));
+    const second = await startService({ GUARD_MAX_SHRINK: '20%' }, 2 * HOUR);
+    await eventually(() => second.service.list.served()?.list.count === 100);
+    await stopAtOnce(second);
+    emulator.setBanks(BANKS.slice(0, 90));
+    const third = await startService({ GUARD_MAX_SHRINK: '20%' }, 4 * HOUR);
+    await eventually(() => third.service.list.status().failure !== undefined);
+    expect(third.service.list.status().failure?.message).toBe(
+      'the list shrank from 120 to 90 entries',
+    );
+  });
+
+  test('takes a list from the future as a stale one', async () => {
+    const parts = partsOf(await save());
+    const askedAtMs = Number(parts.header['askedAtMs']) + 10_000;
+    writeFileSync(file, forge({ ...parts, header: { ...parts.header, askedAtMs } }));
+    await emulator.behave('unavailable');
+    const { service } = await startService();
+    expect(service.list.status().state).toBe('stale');
+  });
+});
+
+describe('a forged list', () => {
+  const FORGED = '[{"code":"1","ispb":"1","name":"Forged"}]';
+
+  test('is taken without a signing key, as SECURITY.md says', async () => {
+    const parts = partsOf(await save());
+    writeFileSync(file, forge({ ...parts, list: FORGED }));
+    expect((await restore()).body).toEqual(JSON.parse(FORGED));
+  });
+
+  test('is not taken with a signing key, whatever it is signed with', async () => {
+    const signed = partsOf(await save({ CACHE_SIGNING_KEY: KEY }));
+    const forgeries = [
+      forge({ ...signed, list: FORGED }),
+      forge({ ...signed, list: FORGED }, `${KEY}.`),
+      // What was signed, with another id: the greatest id would stay for ever.
+      forge(signed, KEY).replace(signed.id, '4999999999999999000000'),
+    ];
+    for (const forgery of forgeries) {
+      writeFileSync(file, forgery);
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      expect(await restore({ CACHE_SIGNING_KEY: KEY })).toMatchObject({
+        status: 503,
+        reason: UNSIGNED,
+      });
+    }
+    writeFileSync(file, forge(signed, KEY));
+    expect((await restore({ CACHE_SIGNING_KEY: KEY })).status).toBe(200);
+  });
+
+  test.each<[string, EnvironmentVariables, string]>([
+    ['BANK_FIELDS', { BANK_FIELDS: 'ispb,code,name' }, OTHER_CONFIGURATION],
+    ['BANK_REQUIRED_FIELDS', { BANK_REQUIRED_FIELDS: 'name' }, OTHER_CONFIGURATION],
+    ['BANK_LIST', { BANK_LIST: 'data' }, OTHER_CONFIGURATION],
+    ['base address', { PROVIDER_SANDBOX_BASE_URL: 'http://127.0.0.1:9' }, OTHER_CONFIGURATION],
+    ['signing key', { CACHE_SIGNING_KEY: KEY }, UNSIGNED],
+  ])('or one that was saved with another %s is not taken', async (_what, env, reason) => {
+    await save();
+    expect(await restore(env)).toMatchObject({ status: 503, reason });
+  });
+
+  test.each<EnvironmentVariables>([
+    { GUARD_MIN_BANKS: '500', GUARD_MAX_SHRINK: '0%', GUARD_MAX_DRIFT: '0%' },
+    { PROVIDER_MAX_BODY: '1kb', PROVIDER_ACCESS_TOKEN: 'another-token-of-the-sandbox' },
+    { CACHE_TTL: '2h', CACHE_MAX_STALE: '1d', BROWSER_MAX_AGE: '1s' },
+  ])('is told by nothing in which replicas may differ for a while: %j', async (env) => {
+    await save();
+    expect(await restore(env)).toMatchObject({ status: 200, reason: undefined });
+  });
+});
+
+describe('a list that does not have the form', () => {
+  test.each<[string, (parts: Parts) => Parts, string]>([
+    [
+      'an entry twice',
+      (parts) => ({
+        ...parts,
+        list: '[{"code":"1","ispb":"1","name":"A"},{"code":"1","ispb":"1","name":"A"}]',
+      }),
+      NOT_PUBLISHABLE,
+    ],
+    [
+      'a field more',
+      (parts) => ({ ...parts, list: '[{"code":"1","ispb":"1","name":"A","x":1}]' }),
+      NOT_PUBLISHABLE,
+    ],
+    [
+      'its fields in another order',
+      (parts) => ({ ...parts, list: '[{"ispb":"1","code":"1","name":"A"}]' }),
+      NOT_PUBLISHABLE,
+    ],
+    ['white space', (parts) => ({ ...parts, list: `${parts.list}\n` }), NOT_PUBLISHABLE],
+    [
+      'an object as a value',
+      (parts) => ({ ...parts, list: '[{"code":{},"ispb":"1","name":"A"}]' }),
+      NOT_PUBLISHABLE,
+    ],
+    ['another text than a list', (parts) => ({ ...parts, list: 'null' }), NOT_PUBLISHABLE],
+    ['no list', (parts) => ({ ...parts, list: '' }), NOT_PUBLISHABLE],
+    ['an id beyond all times', (parts) => ({ ...parts, id: '9'.repeat(22) }), DAMAGED],
+    ['a short id', (parts) => ({ ...parts, id: parts.id.slice(1) }), DAMAGED],
+    [
+      'no age',
+      (parts) => ({ ...parts, header: { ...parts.header, askedAtMs: undefined } }),
+      DAMAGED,
+    ],
+    [
+      'a negative age',
+      (parts) => ({ ...parts, header: { ...parts.header, askedAtMs: -1 } }),
+      DAMAGED,
+    ],
+    [
+      'too many known contents',
+      (parts) => ({
+        ...parts,
+        header: { ...parts.header, known: Array.from({ length: 17 }, () => 'x') },
+      }),
+      DAMAGED,
+    ],
+    [
+      'a header that is too long',
+      (parts) => ({ ...parts, header: { ...parts.header, x: 'x'.repeat(65_536) } }),
+      DAMAGED,
+    ],
+  ])('is ignored: %s', async (_what, change, reason) => {
+    writeFileSync(file, forge(change(partsOf(await save()))));
+    expect(await restore()).toMatchObject({ status: 503, reason });
+  });
+
+  test('may have a header with more or fewer members: of a later version, or an earlier one', async () => {
+    const parts = partsOf(await save());
+    const { namespace, askedAtMs, changedAtMs, marks } = parts.header;
+    const header = { namespace, askedAtMs, changedAtMs, marks, later: { anything: 1 } };
+    writeFileSync(file, forge({ ...parts, header }));
+    expect((await restore()).body).toHaveLength(BANKS.length);
+  });
+
+  test('is ignored if it is larger than 32 MiB', async () => {
+    const parts = partsOf(await save());
+    writeFileSync(file, forge({ ...parts, list: ' '.repeat(32 * 1024 * 1024) }));
+    expect(await restore()).toMatchObject({
+      status: 503,
+      reason: 'cannot be read (more than 33554432 bytes); ignored',
+    });
+  });
+});
+
+describe('damage', () => {
+  /** The first line, the header, and the list from its begin to its end. */
+  const POSITIONS = [
+    0, 9, 10, 11, 12, 20, 33, 34, 40, 77, 78, 79, 90, 150, 400, 900, 3_000, -2, -1,
+  ];
+
+  test.each(POSITIONS)('of one bit at byte %i is noticed', async (at) => {
+    const damaged = await save();
+    const position = at < 0 ? damaged.length + at : at;
+    damaged.writeUInt8(damaged.readUInt8(position) ^ 1, position);
+    writeFileSync(file, damaged);
+    expect(await restore()).toMatchObject({ status: 503, reason: DAMAGED });
+  });
+
+  test('does not keep the service from loading a list, which replaces the damaged one', async () => {
+    const saved = await save();
+    writeFileSync(file, Buffer.concat([Buffer.alloc(512), saved.subarray(512)]));
+    const rig = await startService();
+    await supertest(rig.url).get('/banks').expect(200);
+    await eventually(() => readFileSync(file).subarray(0, 10).toString() === 'banks-bff/');
+    await stopAtOnce(rig);
+    expect((await restore()).body).toHaveLength(BANKS.length);
+  });
+
+  test('that cuts it short is noticed at any length', async () => {
+    const saved = await save();
+    for (const length of [1, 9, 11, 34, 78, 79, 200, saved.length - 1]) {
+      writeFileSync(file, saved.subarray(0, length));
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      expect(await restore()).toMatchObject({ status: 503, reason: DAMAGED });
+    }
+  });
+});
+
+describe('at the start, a snapshot file', () => {
+  /** The problem with CACHE_SNAPSHOT_FILE that the program reports, and ends with. */
+  const problemWith = async (content: string | Buffer): Promise<string | undefined> => {
+    writeFileSync(file, content);
+    const address = { PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl, CACHE_SNAPSHOT_FILE: file };
+    const { error } = await checkConfig({ ...SANDBOX, ...address });
+    return error?.message;
+  };
+
+  test('may be empty, or whole or damaged one of the service’s own', async () => {
+    const saved = await save();
+    for (const content of [
+      '',
+      saved,
+      saved.subarray(0, 1),
+      saved.subarray(0, 10),
+      Buffer.concat([Buffer.from('\uFEFF'), saved]),
+      Buffer.concat([Buffer.from('c'), saved.subarray(1)]),
+      Buffer.alloc(1),
+      Buffer.concat([Buffer.alloc(512), saved.subarray(512)]),
+      'banks-bff/2 of another version',
+    ])
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      expect(await problemWith(content)).toBeUndefined();
+  });
+
+  test.each(['{"banks":[]}', 'PORT=3000\n', 'b0nks-bfg/3', '\u0000\u0000not zeros', ' '])(
+    'that has something else is an error of the configuration, and is left as it is: %j',
+    async (content) => {
+      expect(await problemWith(content)).toContain(
+        'CACHE_SNAPSHOT_FILE: is not a list that this service saved; name a file that does not exist yet',
+      );
+      expect(readFileSync(file, 'utf8')).toBe(content);
+    },
+  );
+});
