@@ -29,7 +29,7 @@ CMD ["node", "dist/emulator/main.js"]
 FROM node:26-slim AS service
 WORKDIR /app
 # One arena for memory outside the heap. With one for each thread, what encoding a list has freed cannot be used again by the
-# others: 70 MB on Node 26 (docs/limits.md).
+# others: 70 MB on Node 26 (SECURITY.md).
 ENV NODE_ENV=production MALLOC_ARENA_MAX=1
 COPY package.json ./
 COPY deploy/health-check.js ./deploy/health-check.js
@@ -38,7 +38,7 @@ COPY --from=build /app/dist/src ./dist/src
 USER 10001:10001
 EXPOSE 3000 3001
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s CMD ["node", "deploy/health-check.js"]
-# The heap is less than half of the 256 MiB that deploy/ and the compose files grant; docs/limits.md has the rest. A small young
+# The heap is less than half of the 256 MiB that deploy/ and the compose files grant; SECURITY.md has the rest. A small young
 # generation saves 10 to 25 MB under load. On one CPU, helper threads that collect it make requests wait (docs/performance.md).
 # Without symbolic links to look for, Node starts with a fourteenth less CPU time. SIGUSR1 opens no debugger.
 ENTRYPOINT ["node", "--max-old-space-size=96", "--max-semi-space-size=2", "--no-parallel-scavenge", "--preserve-symlinks", "--preserve-symlinks-main", "--disable-sigusr1", "dist/src/main.js"]

@@ -148,10 +148,10 @@ describe('the commands that need a running service', () => {
   });
 });
 
-test('docs/limits.md has the limits for clients as they are', () => {
+test('SECURITY.md has the limits for clients as they are', () => {
   const inSeconds = (ms: number): string => `${ms / 1_000} s`;
   const inWords = (count: number): string => count.toLocaleString('en');
-  const text = read('docs/limits.md').replaceAll(/ +/g, ' ');
+  const text = read('SECURITY.md').replaceAll(/ +/g, ' ');
   for (const told of [
     `| connections | ${inWords(LIMITS.connections)} |`,
     `| header section | ${MAX_HEADER_BYTES / 1_024} KiB, ${MAX_HEADERS} headers |`,

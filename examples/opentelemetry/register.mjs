@@ -1,4 +1,4 @@
-// For `node --import`: starts OpenTelemetry before the service loads; docs/apm.md says how to configure it.
+// For `node --import`: starts OpenTelemetry before the service loads; docs/deployment.md says how to configure it.
 import { register } from 'node:module';
 
 // Without this hook OpenTelemetry does not see the import of Express. It must come first.

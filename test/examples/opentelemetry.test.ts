@@ -13,7 +13,7 @@ import { runService } from '../helpers/process.ts';
 import { eventually } from '../helpers/wait-until.ts';
 import { temporaryFolder } from '../helpers/temporary-folder.ts';
 
-// The recipe of docs/apm.md: a real OpenTelemetry SDK in the service, and a collector that takes
+// The recipe of docs/deployment.md: a real OpenTelemetry SDK in the service, a collector that takes
 // what it exports.
 
 const TRACE_ID = '4bf92f3577b34da6a3ce929d0e0e4736';
@@ -36,7 +36,8 @@ const CLIENT = 3;
 
 /** The variables that the page tells its reader to set. */
 const documentedEnv = (): Record<string, string> => {
-  const exports = readFileSync('docs/apm.md', 'utf8').match(/^export .*$/gm) ?? [];
+  const exports =
+    readFileSync('docs/deployment.md', 'utf8').match(/^export (?:HOT_PATH|OTEL_).*$/gm) ?? [];
   const pairs = exports.join(' ').match(/[A-Z_]+=\S+/g) ?? [];
   return Object.fromEntries(pairs.map((pair) => pair.split('=')));
 };

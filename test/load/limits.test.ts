@@ -16,7 +16,7 @@ import { temporaryFolder } from '../helpers/temporary-folder.ts';
 
 // As many clients as the service takes, each of which costs it as much memory as one can, and the
 // largest and the worst lists: the built service, with its container's heap, fits the container,
-// answers others, and its event loop is never blocked for long (docs/limits.md).
+// answers others, and its event loop is never blocked for long (SECURITY.md).
 
 /** As in the Dockerfile and in deploy/. */
 const HEAP_MB = 96;

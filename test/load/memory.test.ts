@@ -10,7 +10,7 @@ import { runProgram } from '../helpers/program.ts';
 
 // What clients can make the service hold: every connection that it takes, with each shape of head,
 // held in each way. The built service, with the image's heap, survives it and answers probes;
-// docs/limits.md has the figures that this prints. They are those of all cases (MEMORY_CASES=all,
+// SECURITY.md has the figures that this prints. They are those of all cases (MEMORY_CASES=all,
 // ten minutes); without it, each way is tried with the shape that takes most.
 
 /** As in the Dockerfile. */

@@ -226,7 +226,7 @@ test('token renewals and failures of a store are counted; a store that is not co
   expect(await scrape()).not.toContain('store="redis"');
 });
 
-test('docs/metrics.md has every metric with its type, labels and help; the alerts and the dashboard name no other', async () => {
+test('docs/operations.md has every metric with its type, labels and help; the alerts and the dashboard name no other', async () => {
   const folder = temporaryFolder();
   const MANAGEMENT_TOKEN_FILE = join(folder, 'token');
   writeFileSync(MANAGEMENT_TOKEN_FILE, 'management-token-0123456789');
@@ -248,9 +248,9 @@ test('docs/metrics.md has every metric with its type, labels and help; the alert
   const scraped = [...text.matchAll(/^# HELP (banks_\w+) (.*)\n# TYPE \S+ (\w+)$/gm)].map(
     ([, name = '', help, type]) => [`\`${name}\``, type, labelsOf(name).join(', '), help],
   );
-  const rows = [...readFileSync('docs/metrics.md', 'utf8').matchAll(/^\| (`banks_.*) \|$/gm)].map(
-    ([, row = '']) => row.split('|').map((cell) => cell.trim()),
-  );
+  const rows = [
+    ...readFileSync('docs/operations.md', 'utf8').matchAll(/^\| (`banks_.*) \|$/gm),
+  ].map(([, row = '']) => row.split('|').map((cell) => cell.trim()));
   expect(rows.length).toBeGreaterThan(20);
   expect(rows).toEqual(scraped);
 
