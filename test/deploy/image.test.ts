@@ -7,7 +7,7 @@ import { startEmulator } from '../../emulator/emulator.ts';
 import type { EnvironmentVariables } from '../../src/config/reader.ts';
 import { closeLater } from '../helpers/close-later.ts';
 import { SIGUSR1_BEFORE_THE_PROGRAM } from '../helpers/early-signal.ts';
-import { ALL_BANKS, BANKS, emulate } from '../helpers/emulate.ts';
+import { ALL_BANKS, emulate } from '../helpers/emulate.ts';
 import { layOutImage } from '../helpers/image.ts';
 import { LISTENING, startProcess } from '../helpers/process.ts';
 import { runProgram, type Program } from '../helpers/program.ts';
@@ -45,7 +45,7 @@ test('the image serves the list, and a status page that names a command which wo
   await emulator.behave('healthy');
   const doctor = runNode(command.split(' '), env);
   expect(await doctor.exit).toBe(0);
-  expect(doctor.output()).toContain(`can serve a list: ${BANKS.length} banks`);
+  expect(doctor.output()).toContain('This configuration can serve a list.');
   expect(await service.end('SIGINT')).toBe(0);
 });
 

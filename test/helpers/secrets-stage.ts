@@ -209,7 +209,7 @@ const reported = async (
   const places = (variable: string) => [
     secretFiles[variable]?.usable === false,
     metrics.includes(`banks_secret_file_usable{variable="${variable}"} 0`),
-    page.includes(`The file of ${variable} cannot be used.`),
+    page.includes(`${variable} cannot be used`),
     service.output().split(`"msg":"${variable}: ${said[variable] ?? said.rest}`).length - 1 === 1,
   ];
   return {

@@ -7,7 +7,7 @@ import { startDemoPage, type DemoPage } from '../../examples/demo-page/server.ts
 import { launchBrowser } from './browser.ts';
 import { ALL_BANKS } from './emulate.ts';
 import { listenOn } from './free-port.ts';
-import { nextLoad, openRig, type Rig, type RigOptions } from './rig.ts';
+import { advanceToLoad, nextLoad, openRig, type Rig, type RigOptions } from './rig.ts';
 import { eventually } from './wait-until.ts';
 
 // The bank picker in Chromium, on another origin than the service, which loads its list from the
@@ -100,7 +100,7 @@ class Stage {
   async repair(): Promise<void> {
     this.rig.emulator.respondWith(undefined);
     await this.rig.emulator.behave('healthy');
-    this.rig.clock.next();
+    await advanceToLoad(this.rig);
     await eventually(() => this.rig.service.list.served() !== undefined);
   }
 
