@@ -1,4 +1,6 @@
 import { execFile } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from '@jest/globals';
 import type { BrowserContextOptions } from 'playwright-core';
@@ -7,6 +9,7 @@ import { createStage } from '../helpers/stage.ts';
 import { describeInBrowser } from '../helpers/browser.ts';
 import { nextLoad, type RigOptions } from '../helpers/rig.ts';
 import { PRODUCTION } from '../helpers/sandbox.ts';
+import { temporaryFolder } from '../helpers/temporary-folder.ts';
 import { eventually } from '../helpers/wait-until.ts';
 
 // The status page as a person sees it, in each state of the service.
@@ -39,9 +42,9 @@ describeInBrowser('the status page', () => {
     async (_state, next, options) => {
       await start(options);
       await meet(next);
-      await open({ viewport: { width: 360, height: 740 } });
+      await open({ viewport: { width: 320, height: 700 } });
       expect(await stage.violations()).toEqual([]);
-      expect(await stage.page.evaluate('document.documentElement.scrollWidth')).toBe(360);
+      expect(await stage.page.evaluate('document.documentElement.scrollWidth')).toBe(320);
       expect(stage.complaints).toEqual([]);
       const elsewhere = stage.requests.filter(
         (request) => !request.url().startsWith(stage.rig.managementUrl),
@@ -49,6 +52,17 @@ describeInBrowser('the status page', () => {
       expect(elsewhere).toEqual([]);
     },
   );
+
+  test('a headline with the long name of a variable fits a phone too', async () => {
+    const file = join(temporaryFolder(), 'token');
+    writeFileSync(file, 'emulator-access-token');
+    await start({ env: { PROVIDER_ACCESS_TOKEN: '', PROVIDER_ACCESS_TOKEN_FILE: file } });
+    writeFileSync(file, '');
+    await meet('healthy');
+    await open({ viewport: { width: 320, height: 700 } });
+    await stage.page.locator('h1', { hasText: 'PROVIDER_ACCESS_TOKEN_FILE' }).waitFor();
+    expect(await stage.page.evaluate('document.documentElement.scrollWidth')).toBe(320);
+  });
 
   test('it updates in place: what has not changed stays the same element', async () => {
     await start();
