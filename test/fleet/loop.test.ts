@@ -304,6 +304,9 @@ describe('replicas that share a list', () => {
     expect(stage.calls).toHaveLength(1);
     expect(b.version()).toBe(1);
     expect(b.list.status()).toMatchObject({ state: 'fresh', isShared: true });
+    await stage.pass(SOON_MS);
+    for (const { events } of [a, b]) expect(events.map(({ type }) => type)).toEqual(['list-taken']);
+    expect(stage.redis.publications()).toBe(1);
     expect(await callsIn(stage, 10 * TTL_MS)).toBe(10);
     expect([a.version(), b.version()]).toEqual([11, 11]);
   });
@@ -401,6 +404,15 @@ describe('replicas that share a list', () => {
     expect(stage.calls.slice(1).map(({ replica }) => replica)).toEqual(['a', 'b']);
     expect([a.version(), b.version()]).toEqual([3, 3]);
     expect(b.events.map(({ type }) => type)).not.toContain('load-failed-elsewhere');
+  });
+
+  test('do not wait for the load of another one once Redis is lost', async () => {
+    const { stage } = await startTwo();
+    stage.answer(10, 4_000);
+    await stage.pass(DUE_MS + 1_000);
+    expect(stage.calls).toHaveLength(2);
+    stage.redis.suffer('refuses');
+    expect(await callsIn(stage, SOON_MS)).toBe(1);
   });
 
   test('go on waiting as before when an operator’s load fails for reasons of its replica', async () => {
@@ -721,6 +733,17 @@ describe('Redis', () => {
     expect(stage.calls).toHaveLength(1);
   });
 
+  test('that comes back empty gets the list of a replica that started without it, once', async () => {
+    const stage = createStage();
+    stage.redis.suffer('refuses');
+    const replica = stage.replica();
+    await start(stage, replica);
+    stage.redis.suffer(undefined);
+    await stage.pass(5_000);
+    expect(stage.redis.publications()).toBe(1);
+    expect(replica.events.map(({ type }) => type)).toEqual(['list-taken']);
+  });
+
   test('with an older copy gets the list that was asked for last', async () => {
     const { stage, a, b } = await startTwo();
     const copy = stage.redis.copy();
@@ -773,8 +796,10 @@ describe('Redis', () => {
     await start(stage, replica);
     expect(replica.version()).toBeUndefined();
     stage.redis.restore(whole);
-    await stage.pass(SOON_MS);
+    const before = stage.redis.publications();
+    await stage.pass(10_000);
     expect(replica.version()).toBe(1);
+    expect(stage.redis.publications()).toBe(before);
   });
 
   test('with a damaged list gets it again from a replica that starts with its snapshot', async () => {
@@ -786,6 +811,22 @@ describe('Redis', () => {
     expect(stage.redis.read('list')).toEqual([expect.stringContaining(a.id())]);
     expect(stage.redis.read('list')[0]?.length).toBe(before[0]?.length);
     expect(stage.calls).toHaveLength(1);
+  });
+
+  test('with a list that is too old to be served gets the next one', async () => {
+    const { stage, a, b } = await startTwo();
+    const [old = ''] = stage.redis.read('list');
+    await Promise.all([a.stop(), b.stop()]);
+    await stage.pass(TTL_MS + MAX_STALE_MS);
+    stage.redis.write(keyOf(stage, 'list'), old);
+    stage.answer(outage);
+    const late = stage.replica({ name: 'c' });
+    await start(stage, late);
+    expect(late.list.status()).toMatchObject({ state: 'empty', cached: undefined });
+    stage.answer(10);
+    await stage.pass(MINUTE_MS);
+    expect(stage.redis.read('list')).toEqual([expect.stringContaining(late.id())]);
+    expect(late.list.status().isShared).toBe(true);
   });
 
   test('that could not be written at the start has the last word about the list', async () => {

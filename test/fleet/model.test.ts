@@ -146,7 +146,7 @@ const createWorld = (count: number, random: () => number) => {
       if (now() >= wait.untilMs - 10 || !member || member.startedAtMs > wait.atMs) continue;
       const served = member.replica.version();
       const isOwn = wait.load.replica === load.replica;
-      const isKnown = isOwn || calmSinceMs < wait.load.atMs - AGREED_MS;
+      const isKnown = isOwn || calmForMs() > now() - wait.load.atMs + AGREED_MS;
       const isOver = (loadOf(served)?.atMs ?? -Infinity) >= wait.load.atMs;
       const unservedSinceMs = Math.max(member.unservedSinceMs, wait.atMs);
       const isMinuteOver =
