@@ -62,8 +62,8 @@ export const createRequestLog = (options: RequestLogOptions) => {
   };
 
   const recordOf = (req: IncomingMessage): RequestRecord => {
-    const record = records.get(req) ?? begin(req);
-    records.set(req, record);
+    let record = records.get(req);
+    if (!record) records.set(req, (record = begin(req)));
     return record;
   };
 

@@ -3,6 +3,7 @@ import type { BankList } from '../../banks/bank-list.ts';
 import type { ServedList } from '../../banks/cached-list.ts';
 import { LoadError } from '../../banks/load-error.ts';
 import { FAILURE_KINDS } from '../../failure-kinds.ts';
+import { setHeaders } from '../headers.ts';
 import { sendProblem } from '../problems.ts';
 import type { RequestLog } from '../request-log.ts';
 import type { AnswerBanks } from './answer.ts';
@@ -23,7 +24,8 @@ export const createBanksRoute = ({ list, answerBanks, requestLog }: BanksRouteOp
     requestLog.note(req, { listState: answer.listState });
     requestLog.renewRequestId(req, res);
     // Node sends no body in response to HEAD.
-    res.writeHead(answer.status, [...answer.headers]).end(answer.body);
+    setHeaders(res, answer.headers);
+    res.writeHead(answer.status).end(answer.body);
   };
 
   /** The list once there is one; undefined after the response that there is none. */
