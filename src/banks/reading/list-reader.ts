@@ -28,6 +28,9 @@ export interface ReadRules {
   readonly requiredFields: readonly string[];
 }
 
+/** Narrowing can make a list longer: an entry gets a null for each field that it lacks. */
+const MAX_PUBLISHED_BYTES = 16 * 1024 * 1024;
+
 /** What is published of a list, and what follows from that alone. */
 export interface ListContent {
   /** A JSON array in UTF-8, byte for byte as it is served. */
@@ -69,6 +72,7 @@ export const readList = (
 ): ReadList => {
   const entries = entriesIn(bytes, listPath);
   const published = new Set<string>();
+  let publishedBytes = 0;
   const upstream = createUpstreamFields();
   const objectFields = new Map<string, readonly string[]>();
   const profile = createProfile(fields?.map(({ name }) => name));
@@ -89,9 +93,15 @@ export const readList = (
       continue;
     }
     const json = JSON.stringify(bank);
-    if (published.has(json)) rejected.duplicate += 1;
-    else profile.add(bank);
+    if (published.has(json)) {
+      rejected.duplicate += 1;
+      continue;
+    }
     published.add(json);
+    profile.add(bank);
+    publishedBytes += Buffer.byteLength(json) + 1;
+    if (publishedBytes > MAX_PUBLISHED_BYTES)
+      throw new LoadError('too_large', `more than ${MAX_PUBLISHED_BYTES} bytes would be published`);
   }
   return {
     json: Buffer.from(`[${[...published].join(',')}]`),
