@@ -38,8 +38,13 @@ export const createRedisFleet = (options: RedisFleetOptions) => {
   const closing = new AbortController();
   let connectToRedis = options.connect;
   let client: RedisClient | undefined;
-  /** Whether the last attempt to write failed, though Redis can be read. */
-  let isWriteFailing = false;
+  /** The list that was there last. */
+  let seenId = '';
+  /**
+   * The same when a write failed, though Redis can be read. A later list says that it can be
+   * written again: where others write it, this replica may not try for long.
+   */
+  let unwritableAtId: string | undefined;
   /** The clock of Redis less this process's, in milliseconds; undefined before the first reply. */
   let aheadMs: number | undefined;
   const storeMs = (): number =>
@@ -85,10 +90,10 @@ export const createRedisFleet = (options: RedisFleetOptions) => {
     try {
       const keys = await keysNow();
       const result = await within(() => operation(redis, keys));
-      isWriteFailing = false;
+      unwritableAtId = undefined;
       return result;
     } catch (error) {
-      isWriteFailing = true;
+      unwritableAtId = seenId;
       drop(error);
       return undefined;
     }
@@ -103,7 +108,9 @@ export const createRedisFleet = (options: RedisFleetOptions) => {
       const { timeUs, id, body, hold, holdLeftMs } = await within(() => redis.look(keys, known));
       aheadMs = timeUs / 1_000 - sentAtMs;
       const list = body.length > 0 ? await open(body) : undefined;
-      if (!isWriteFailing && (list || body.length === 0)) report.success();
+      seenId = id;
+      if (unwritableAtId !== undefined && id > unwritableAtId) unwritableAtId = undefined;
+      if (unwritableAtId === undefined && (list || body.length === 0)) report.success();
       return { up: true, id, list, hold, holdLeftMs };
     } catch (error) {
       drop(error);
@@ -129,12 +136,10 @@ export const createRedisFleet = (options: RedisFleetOptions) => {
     publish: (list, rank, unusable) =>
       write(async (redis, keys) => {
         const ms = policy.ttlMs + policy.maxStaleMs - (clock.monotonicMs() - list.askedAtMs);
-        return redis.publish(keys, {
-          rank,
-          unusable,
-          ms,
-          envelope: await envelope.seal(list, storeMs()),
-        });
+        const sealed = await envelope.seal(list, storeMs());
+        const isPublished = await redis.publish(keys, { rank, unusable, ms, envelope: sealed });
+        if (isPublished) seenId = list.id;
+        return isPublished;
       }),
     storeMs,
   };

@@ -329,6 +329,23 @@ describeWithRedis('a replica and a real Redis', () => {
     expect(reports).toEqual([expect.stringContaining(reason)]);
   });
 
+  test('are reported as working again once another replica has written', async () => {
+    const redis = await redisOfTest();
+    const { list, useAll, fleet, reports } = await openFleet(() => redis.url);
+    const other = await openFleet(() => redis.url);
+    await useAll();
+    await redis.command('CONFIG SET maxmemory 1');
+    expect(await useAll()).toEqual(CAN_BE_READ);
+    await redis.command('CONFIG SET maxmemory 0');
+    await fleet.look(list.id);
+    expect(reports).toEqual([expect.stringContaining('is full (OOM)')]);
+    await other.fleet.look('');
+    const later = { ...list, id: `${BigInt(list.id) + 1n}` };
+    expect(await other.fleet.publish(later, later.id, '')).toBe(true);
+    await fleet.look(list.id);
+    expect(reports.at(-1)).toBe('store-recovered');
+  });
+
   test('do not touch what is not text under their names', async () => {
     const redis = await redisOfTest();
     const { keys, useAll, reports } = await openFleet(() => redis.url);
