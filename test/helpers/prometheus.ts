@@ -1,6 +1,5 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { replaceFile } from '../../src/sharing/snapshot-file.ts';
 import { findFreePort } from './free-port.ts';
 import { ALERT_RULES } from './monitoring-files.ts';
 import { needProgram } from './needs.ts';
@@ -28,8 +27,11 @@ export const startPrometheus = async (folder: string) => {
    * What is scraped from now on: `host:port`. Prometheus watches the file, and would read half of
    * it.
    */
-  const setTargets = (targets: readonly string[]): Promise<void> =>
-    replaceFile(join(folder, 'targets.json'), Buffer.from(JSON.stringify([{ targets }])));
+  const setTargets = async (targets: readonly string[]): Promise<void> => {
+    const path = join(folder, 'targets.json');
+    await writeFile(`${path}.new`, JSON.stringify([{ targets }]));
+    await rename(`${path}.new`, path);
+  };
   await setTargets([]);
   const config = {
     global: { scrape_interval: '200ms', scrape_timeout: '200ms', evaluation_interval: '200ms' },
