@@ -150,7 +150,7 @@ export const createBankList = (options: BankListOptions) => {
           wake();
         });
       }
-      if (loading || wanted.length === 0) await sleep();
+      await sleep();
       if (!stopping.signal.aborted) await look();
     }
     await loading;
@@ -227,7 +227,7 @@ export const createBankList = (options: BankListOptions) => {
     const [askedAtMs, askedAtWallMs] = [now(), clock.wallMs()];
     const base = view;
     const mine = randomLetters();
-    const timeUs = base.up ? await fleet.hold(base.hold, mine, holdMs) : undefined;
+    const timeUs = await fleet.hold(base.hold, mine, holdMs);
     if (timeUs === 0) {
       // Another replica was quicker: look again.
       if (operator) wanted.unshift(operator);
@@ -247,7 +247,6 @@ export const createBankList = (options: BankListOptions) => {
       const loaded = await requestList();
       const representations = await represent(loaded.json, last?.representations, compressors);
       // No await from here until the list is taken: it replaces what it is compared with.
-      stopping.signal.throwIfAborted();
       if (rank() > id) {
         operator?.resolve(laterListHeld(operator));
         return;
@@ -325,7 +324,7 @@ export const createBankList = (options: BankListOptions) => {
     if (hold === '') return;
     if (isStopping || error.isLocal) {
       // It says nothing of the provider: the others go on as if there had been no load.
-      await fleet.hold(hold, base.hold, Math.max(1, base.holdLeftMs));
+      await fleet.hold(hold, base.hold, base.holdLeftMs);
       return;
     }
     const wait = writeWait({ id, attempts, error });

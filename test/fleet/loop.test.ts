@@ -126,6 +126,17 @@ describe('a service by itself', () => {
     expect(stage.calls).toHaveLength(1);
   });
 
+  test('tells those who wait of a failure at once', async () => {
+    const stage = createStage();
+    stage.answer(outage, 2_000);
+    const replica = await startAlone(stage);
+    const request = failureOf(replica.list.waitUntilServed());
+    await stage.pass(1_900);
+    expect(await settled(request)).toBe('waits');
+    await stage.pass(100);
+    expect(await settled(request)).toBe('unavailable');
+  });
+
   test('gives up a load after its time, and then requests get that at once', async () => {
     const stage = createStage();
     stage.answer(10, HOUR_MS);
@@ -335,6 +346,31 @@ describe('replicas that share a list', () => {
     for (const [index, name] of names.slice(1).entries()) expect(name).not.toBe(names[index]);
   });
 
+  test('need not wait for the rest of a claim once its load has failed', async () => {
+    const { stage } = await startTwo();
+    stage.answer(outage, 1_500);
+    await stage.pass(DUE_MS + 5_000);
+    const pause = pausesOf(stage)[1];
+    expect(pause).toBeGreaterThanOrEqual(1_500 + 1_250);
+    expect(pause).toBeLessThan(1_500 + 1_250 + 1_100);
+  });
+
+  test('need not wait for a claim of their own that could not be replaced', async () => {
+    const stage = createStage();
+    await start(stage, stage.replica());
+    stage.answer(outage, 2_000);
+    await stage.pass(DUE_MS + 1_000);
+    stage.redis.suffer('full');
+    expect(await callsIn(stage, 4_000)).toBe(1);
+  });
+
+  test('renew a short-lived list in time though the claim of the last load is still there', async () => {
+    const stage = createStage();
+    const replica = stage.replica({ policy: { ttlMs: 2_000 } });
+    await start(stage, replica);
+    expect(await callsIn(stage, 20_000)).toBeGreaterThanOrEqual(10);
+  });
+
   test('obey together what the provider asked one of them', async () => {
     const { stage, a, b } = await startTwo();
     stage.answer(askedToWait(10 * MINUTE_MS));
@@ -357,6 +393,9 @@ describe('replicas that share a list', () => {
     expect(await settled(failureOf(b.list.waitUntilServed()))).toBe('unavailable');
     expect(b.list.status().failure?.message).toBe(`${outage.message} (on another replica)`);
     expect(b.events.map(({ type }) => type)).toEqual(['load-failed-elsewhere']);
+    await stage.pass(1_000);
+    expect(a.list.status().failure).toBe(outage);
+    expect(a.events.map(({ type }) => type)).toEqual(['load-failed']);
   });
 
   test('wait for the load of another one, and requests with them', async () => {
@@ -486,11 +525,44 @@ describe('replicas that share a list', () => {
     expect(await callsIn(stage, 3 * TTL_MS)).toBe(3);
   });
 
+  test('do not count a failure from before the list that they have', async () => {
+    const { stage, a, b } = await startTwo();
+    stage.answer(10);
+    b.machine.cutOff(true);
+    stage.answer(askedToWait(10 * MINUTE_MS));
+    const refused = a.list.refresh();
+    await stage.pass(SOON_MS);
+    expect(await settled(refused)).toMatchObject({ outcome: 'failed' });
+    stage.answer(10);
+    const taken = b.list.refresh();
+    await stage.pass(SOON_MS);
+    expect(await settled(taken)).toEqual({ outcome: 'ok', isShared: false });
+    b.machine.cutOff(false);
+    await stage.pass(5_000);
+    for (const { list } of [a, b]) expect(list.status().failing).toBeUndefined();
+    expect(a.id()).toBe(b.id());
+  });
+
+  test('do not count the failure of a load that was asked for before the list that they have', async () => {
+    const { stage, a, b } = await startTwo();
+    stage.answer(
+      ({ replica }) => (replica === 'a' ? outage : 10),
+      () => (stage.calls.length === 2 ? 4_000 : 0),
+    );
+    const first = a.list.refresh();
+    await stage.pass(1_500);
+    void b.list.refresh();
+    await stage.pass(5_000);
+    expect(await settled(first)).toMatchObject({ outcome: 'failed' });
+    expect(a.list.status().failing).toBeUndefined();
+    expect(await callsIn(stage, DUE_MS - 10_000)).toBe(0);
+  });
+
   test('do not end a wait with a list that was asked for before it', async () => {
     const { stage, a, b } = await startTwo();
     stage.answer(
       ({ replica }) => (replica === 'a' ? 10 : askedToWait(10 * MINUTE_MS)),
-      () => 4_000,
+      () => (stage.calls.length === 2 ? 4_000 : 1_000),
     );
     const first = a.list.refresh();
     await stage.pass(1_500);
@@ -515,6 +587,30 @@ describe('replicas that share a list', () => {
     // Which will do for whoever wanted any new list.
     expect(await settled(first)).toEqual({ outcome: 'ok', isShared: true });
     expect([a.version(), b.version()]).toEqual([3, 3]);
+  });
+
+  test('keep the list that was asked for last, also where another one is being encoded', async () => {
+    const stage = createStage();
+    const a = stage.replica({
+      name: 'a',
+      compress: (bytes) =>
+        new Promise((resolve) => {
+          const isSecond = bytes.includes('"2-0"');
+          stage.clock.after(isSecond ? 900 : 0, () => resolve(bytes));
+        }),
+    });
+    const b = stage.replica({ name: 'b' });
+    await start(stage, a, b);
+    stage.answer(10, () => (stage.calls.length === 2 ? 2_000 : 2_200));
+    void b.list.refresh();
+    await stage.pass(100);
+    void a.list.refresh();
+    await stage.pass(6_000);
+    expect([a.version(), b.version()]).toEqual([3, 3]);
+    const taken = a.events.map((event) =>
+      event.type === 'list-taken' ? event.source : event.type,
+    );
+    expect(taken).toEqual(['provider', 'provider']);
   });
 
   test('tell an operator whose list was overtaken, as it was not accepted', async () => {
@@ -862,6 +958,29 @@ describe('Redis', () => {
     await stage.pass(TTL_MS + SOON_MS);
     expect(stage.calls.length - before).toBe(1);
     expect(await callsIn(stage, 5 * TTL_MS)).toBe(5);
+  });
+
+  test('with another claim holds back only as long as that one', async () => {
+    const { stage } = await startTwo();
+    await stage.pass(DUE_MS - SOON_MS);
+    stage.redis.write(keyOf(stage, 'hold'), 'x'.repeat(22), 24 * HOUR_MS);
+    await stage.pass(SOON_MS);
+    stage.redis.write(keyOf(stage, 'hold'), 'y'.repeat(22), 3_000);
+    expect(await callsIn(stage, 5_000)).toBe(1);
+  });
+
+  test('with a claim that an operator replaced holds back nobody', async () => {
+    const stage = createStage();
+    const replica = stage.replica();
+    await start(stage, replica);
+    await stage.pass(DUE_MS - SOON_MS);
+    stage.redis.write(keyOf(stage, 'hold'), 'x'.repeat(22), 24 * HOUR_MS);
+    await stage.pass(SOON_MS);
+    stage.answer(outage);
+    const refused = replica.list.refresh();
+    await stage.pass(1_000);
+    expect(await settled(refused)).toMatchObject({ outcome: 'failed' });
+    expect(await callsIn(stage, 4_000)).toBeGreaterThanOrEqual(1);
   });
 
   test('with a wait of a year keeps nobody from loading for more than an hour', async () => {

@@ -111,12 +111,14 @@ export interface ReplicaOptions {
   readonly guard?: Partial<GuardPolicy>;
   readonly loadTimeoutMs?: number;
   readonly onEvent?: (event: ListEvent) => void;
+  /** How it encodes a list; by default without delay. */
+  readonly compress?: (bytes: Buffer) => Promise<Buffer>;
 }
 
 export type Replica = ReturnType<typeof createReplica>;
 
 const createReplica = (options: ReplicaOptions) => {
-  const { name, redis, random, loadFor } = options;
+  const { name, redis, random, loadFor, compress = async (bytes: Buffer) => bytes } = options;
   const policy = { ttlMs: TTL_MS, maxStaleMs: MAX_STALE_MS, ...options.policy };
   const machine = createMachine(options.clock);
   const { clock } = machine;
@@ -162,7 +164,7 @@ const createReplica = (options: ReplicaOptions) => {
     clock,
     random,
     emit,
-    compressors: { gzip: async (bytes) => bytes, br: async (bytes) => bytes },
+    compressors: { gzip: compress, br: async (bytes) => bytes },
   });
   return {
     name,
