@@ -286,7 +286,7 @@ export const createBankList = (options: BankListOptions) => {
   /** Compares a list with the one that is held. @throws {LoadError} if it is refused */
   const check = (loaded: LoadedList, operator: Operator | undefined) => {
     const base = held.served()?.list;
-    const reasons = guard(loaded, base, options.guard, operator?.overrides ?? []);
+    const reasons = guard(loaded, base, options.guard, operator?.overrides ?? [], now());
     const isAccepted = reasons.length > 0;
     const { count, profile, contentHash, rejected, hasNextPage, upstreamFields } = loaded;
     return {

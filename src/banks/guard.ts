@@ -59,6 +59,7 @@ export type GuardedList = GuardMemory & Pick<ListContent, 'count' | 'profile' | 
 /**
  * @param held undefined while no list can be served
  * @param overrides the reasons for which this one list is not refused
+ * @param nowMs by this process's clock
  * @returns those of them for which it would have been
  * @throws {LoadError} `too_few`, `unusable_entries`, `missing_field`, `shrunk` or `drifted`
  */
@@ -67,6 +68,7 @@ export const guard = (
   held: GuardedList | undefined,
   policy: GuardPolicy,
   overrides: readonly Overridable[],
+  nowMs: number,
 ): readonly Overridable[] => {
   if (!held) assertFieldsExist(next, policy);
   assertUsable(next, policy);
@@ -77,7 +79,8 @@ export const guard = (
     );
   if (!held || next.contentHash === held.contentHash || held.known.includes(next.contentHash))
     return [];
-  const refusals = [findShrinkage(next, held, policy), findDrift(next, held, policy)].filter(
+  const marks = currentMarks(held, nowMs, policy.maxStaleMs);
+  const refusals = [findShrinkage(next, marks, policy), findDrift(next, marks, policy)].filter(
     (refusal) => refusal !== undefined,
   );
   const refused = refusals.find(({ kind }) => !overrides.some((reason) => reason === kind));
@@ -95,18 +98,21 @@ export const remember = (
 ): GuardMemory => {
   const own = marksOf(next, nowMs);
   if (!base || isAccepted) return { marks: own, known: [] };
-  const { marks, known } = base;
+  const { known } = base;
   if (next.contentHash === base.contentHash || !known.includes(next.contentHash)) {
-    const isOld = nowMs - marks.sinceMs > Math.min(LONGEST_MEMORY_MS, maxStaleMs);
-    const best = isOld
-      ? { ...bestOf(marksOf(base, nowMs), own), sinceMs: nowMs }
-      : bestOf(marks, own);
+    const best = bestOf(currentMarks(base, nowMs, maxStaleMs), own);
     const isSame = next.contentHash === base.contentHash;
     return { marks: best, known: isSame ? known : [...known, base.contentHash].slice(-MAX_KNOWN) };
   }
   // A known content returns: what came after it was wrong.
   return { marks: own, known: known.slice(0, known.indexOf(next.contentHash)) };
 };
+
+/** The marks of `held`; after their time the list itself is the mark. */
+const currentMarks = (held: GuardedList, nowMs: number, maxStaleMs: number): Marks =>
+  nowMs - held.marks.sinceMs > Math.min(LONGEST_MEMORY_MS, maxStaleMs)
+    ? marksOf(held, nowMs)
+    : held.marks;
 
 const marksOf = ({ count, profile }: Pick<ListContent, 'count' | 'profile'>, sinceMs: number) => ({
   sinceMs,
@@ -193,7 +199,7 @@ const assertUsable = ({ count, rejected, objectFields }: ReadList, policy: Guard
 
 const findShrinkage = (
   { count }: ListContent,
-  { marks }: GuardMemory,
+  marks: Marks,
   { maxShrink }: GuardPolicy,
 ): LoadError | undefined =>
   count < (1 - maxShrink) * marks.count - ROUNDING
@@ -205,7 +211,7 @@ const MAX_DESCRIBED_FIELDS = 5;
 
 const findDrift = (
   { count, profile }: ListContent,
-  { marks }: GuardMemory,
+  marks: Marks,
   { maxDrift }: GuardPolicy,
 ): LoadError | undefined => {
   const drifted = [...marks.shares].flatMap(([name, before]) => {

@@ -1,3 +1,4 @@
+import { systemClock } from '../clock.ts';
 import { isPlainName } from '../banks/field-names.ts';
 import { suggestFields } from '../banks/field-suggestion.ts';
 import { guard, type GuardedList } from '../banks/guard.ts';
@@ -72,7 +73,13 @@ const whyRefused = (
   { guard: limits, banks, cache }: Config,
 ): LoadError | undefined => {
   try {
-    guard(list, held, { ...limits, fields: banks.fields, maxStaleMs: cache.maxStaleMs }, []);
+    guard(
+      list,
+      held,
+      { ...limits, fields: banks.fields, maxStaleMs: cache.maxStaleMs },
+      [],
+      systemClock.monotonicMs(),
+    );
     return undefined;
   } catch (error) {
     return LoadError.from(error);

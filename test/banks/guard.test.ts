@@ -49,7 +49,7 @@ const replica = (policy: Partial<GuardPolicy> = {}) => {
     offer: (entries: readonly unknown[], overrides: readonly Overridable[] = []) => {
       const next = read(entries, rules.fields);
       try {
-        const accepted = guard(next, held, rules, overrides);
+        const accepted = guard(next, held, rules, overrides, nowMs);
         held = { ...next, ...remember(held, next, accepted.length > 0, nowMs, rules) };
         return undefined;
       } catch (error) {
@@ -161,6 +161,15 @@ describe('a list that shrank', () => {
     pass(6 * DAY);
     expect(offer(banks(66))).toBeUndefined();
     expect(offer(banks(65))?.message).toBe('the list shrank from 82 to 65 entries');
+  });
+
+  test('is compared with the list that is held once 7 days are over', () => {
+    const { offer, pass } = replica();
+    offer(banks(100));
+    offer(banks(81));
+    expect(offer(banks(79))?.kind).toBe('shrunk');
+    pass(7 * DAY + 1);
+    expect(offer(banks(79))).toBeUndefined();
   });
 
   test('is compared for no longer than CACHE_MAX_STALE', () => {
