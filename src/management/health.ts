@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { notAfter, toIso, type Clock } from '../clock.ts';
+import { toIso, type Clock } from '../clock.ts';
 import { JSON_TYPE, sendUncached } from '../http/headers.ts';
 import { summarizeHealth, type HealthOptions } from '../http/health.ts';
 
@@ -20,7 +20,7 @@ export const createDetailedHealthz =
     const summary = summarizeHealth(options);
     const nowMs = clock.wallMs();
     const toShownTime = (pastMs: number | undefined): string | null =>
-      pastMs === undefined ? null : toIso(notAfter(nowMs, pastMs));
+      pastMs === undefined ? null : toIso(pastMs);
     const details = {
       status: summary.status,
       environment,

@@ -157,7 +157,7 @@ const createListLog = (logger: Logger, fieldsAreChosen: boolean) => {
       // Other fields are a change, and so is a file that becomes unusable or usable.
       const failing = [error.kind, error.reasonCode === UNUSABLE_FILE, ...error.fields].join();
       if (logged.failing !== failing || logged.state !== state)
-        logger[levelOf(state)](
+        logger[severityOf(state)](
           {
             kind: error.kind,
             state,
@@ -170,7 +170,7 @@ const createListLog = (logger: Logger, fieldsAreChosen: boolean) => {
     },
     aged: (state: Freshness): void => {
       if (state !== logged.state)
-        logger[levelOf(state)]({ state }, `list: not renewed in time; ${CONSEQUENCES[state]}`);
+        logger[severityOf(state)]({ state }, `list: not renewed in time; ${CONSEQUENCES[state]}`);
       logged = { ...logged, state };
     },
   };
@@ -185,7 +185,7 @@ const CONSEQUENCES = {
 } as const satisfies Record<Freshness, string>;
 
 /** Of a line that says that something is wrong: `error` while clients get errors. */
-const levelOf = (state: Freshness) => (isServable(state) ? 'warn' : 'error');
+const severityOf = (state: Freshness) => (isServable(state) ? 'warn' : 'error');
 
 /** A line for each thing about its content that is not as it was. */
 const logContent = (logger: Logger, { list, previous, change }: EventOf<'list-taken'>): void => {

@@ -24,12 +24,14 @@ interface PageContent extends Situation {
   readonly fields: readonly FieldRule[] | undefined;
   readonly minutes: readonly Minute[];
   readonly commands: Commands;
+  /** A failure's message may name fields of the provider, and one of them may be a secret. */
+  readonly redact: (text: string) => string;
 }
 
 type Commands = ReturnType<typeof commandsFor>;
 
 export const renderPage = (content: PageContent): Html => {
-  const { environment, version, hostName, minutes, policy, nowMs, commands } = content;
+  const { environment, version, hostName, minutes, policy, nowMs } = content;
   const isProduction = environment === 'production';
   const verdict = verdictOf(content);
   const lost = noContact(formatTime(nowMs, nowMs));
@@ -58,7 +60,7 @@ export const renderPage = (content: PageContent): Html => {
           <p id="as-of">as of ${time(nowMs, nowMs)} UTC</p>
         </header>
         <main>
-          ${renderVerdict(verdict, commands)} ${renderFacts(content)}
+          ${renderVerdict(verdict, content)} ${renderFacts(content)}
           <section class="plots" id="plots" aria-label="The last hours">
             ${renderPlots(minutes, policy)}
           </section>
@@ -70,7 +72,7 @@ export const renderPage = (content: PageContent): Html => {
           </p>
         </footer>
         <template id="no-contact" data-title="${titleOf(lost)}"
-          >${renderVerdict(lost, commands)}</template
+          >${renderVerdict(lost, content)}</template
         >
       </body>
     </html> `;
@@ -84,21 +86,25 @@ const SIGNS = { ok: '✓', warning: '!', error: '✕', unknown: '?' } as const;
 
 const renderVerdict = (
   { severity, headline, meaning, problems, actions }: PageVerdict,
-  commands: Commands,
+  { commands, redact }: PageContent,
 ): Html =>
   html` <section class="verdict" id="verdict" data-severity="${severity}">
     <h1><span id="headline" role="status">${headline}</span></h1>
     <div id="meaning">${meaning.map((paragraph) => html`<p>${paragraph}</p>`)}</div>
     <div id="advice">
-      ${problems.length > 0 && html`<h2>What is wrong</h2>`} ${problems.map(renderProblem)}
+      ${problems.length > 0 && html`<h2>What is wrong</h2>`}
+      ${problems.map((problem) => renderProblem(problem, redact))}
       ${actions.length > 0 && renderActions(actions, commands)}
     </div>
   </section>`;
 
-const renderProblem = ({ summary, history, details }: Problem): Html =>
+const renderProblem = (
+  { summary, history, details }: Problem,
+  redact: PageContent['redact'],
+): Html =>
   html`<p>${summary}</p>
     ${history !== undefined && html`<p class="failing">${history}</p>`}
-    ${details !== undefined && html`<p class="details">Details: ${details}.</p>`}`;
+    ${details !== undefined && html`<p class="details">Details: ${redact(details)}.</p>`}`;
 
 const renderActions = (actions: readonly Action[], commands: Commands): Html => {
   const items = actions.map((action) => {

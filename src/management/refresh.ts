@@ -1,0 +1,100 @@
+import type { Request, RequestHandler } from 'express';
+import type { BankList } from '../banks/bank-list.ts';
+import { OVERRIDABLE, isOverridable, type Overridable } from '../banks/guard.ts';
+import { STOPPING, type LoadErrorKind } from '../banks/load-error.ts';
+import { countUnusable } from '../banks/reading/entry.ts';
+import { toIso } from '../clock.ts';
+import { JSON_TYPE, sendUncached } from '../http/headers.ts';
+import { sendProblem } from '../http/problems.ts';
+import type { Redaction } from '../secrets/redaction.ts';
+import type { SecretFileState } from '../secrets/secrets.ts';
+
+// `POST /refresh`: an operator's load, and what became of it.
+
+export interface RefreshOptions {
+  readonly list: BankList;
+  /** Reads all secrets again, and says what failed. */
+  readonly renewSecrets: () => Promise<readonly string[]>;
+  readonly secretFiles: () => readonly SecretFileState[];
+  readonly redact: Redaction['redact'];
+}
+
+/**
+ * `POST /refresh`: renews the secrets and loads with them now. `?accept=shrunk` takes this one list
+ * even if the guard would refuse it for its size, `?accept=drifted` even if published fields
+ * changed, and `?accept=shrunk,drifted` both; none for any other reason. It fails unless every
+ * secret file is usable, a new token was granted and the list was renewed. `secretFiles` says since
+ * when the content of each file is in use. `shared` is false while Redis cannot be reached: the
+ * other replicas get the list once it can.
+ */
+export const createRefresh =
+  ({ list, renewSecrets, secretFiles, redact }: RefreshOptions): RequestHandler =>
+  async (req, res) => {
+    const overrides = toOverrides(req.query);
+    if (!overrides) {
+      sendProblem(res, 'bad_request', {
+        detail: `The only parameter is accept: ${OVERRIDABLE.join(' or ')}, or both, separated by a comma.`,
+      });
+      return;
+    }
+    const problems = await renewSecrets();
+    const before = list.status().cached?.representations;
+    const result = await list.refresh(overrides, res.get('X-Request-Id'));
+    if (result.outcome === 'failed' && result.error === STOPPING) {
+      sendProblem(res, 'draining');
+      return;
+    }
+    if (result.outcome === 'overtaken') {
+      sendProblem(res, 'overtaken', { secretFiles: toMembers(secretFiles()) });
+      return;
+    }
+    if (result.outcome === 'failed') {
+      const { kind, message } = result.error;
+      const detail = [...problems, `${message}${hintFor(kind, overrides)}`].join('. ');
+      sendProblem(res, 'refresh_failed', { detail: redact(detail), kind });
+      return;
+    }
+    if (problems.length > 0) {
+      sendProblem(res, 'secrets_not_renewed', {
+        detail: redact(['The list was renewed', ...problems].join('. ')),
+        secretFiles: toMembers(secretFiles()),
+      });
+      return;
+    }
+    const { cached } = list.status();
+    const response = {
+      outcome: cached?.representations === before ? 'unchanged' : 'changed',
+      count: cached?.count,
+      rejected: cached && countUnusable(cached.rejected),
+      // Undefined, and so left out, without Redis.
+      shared: result.isShared,
+      secretFiles: toMembers(secretFiles()),
+    };
+    sendUncached(res, JSON_TYPE, JSON.stringify(response));
+  };
+
+/** Each variable with when the service first used the current content of its file. */
+const toMembers = (files: readonly SecretFileState[]) =>
+  Object.fromEntries(
+    files.map(({ variable, contentSinceMs }) => [
+      variable,
+      { contentSince: contentSinceMs === undefined ? null : toIso(contentSinceMs) },
+    ]),
+  );
+
+/** The reasons in `?accept=`; undefined if one of them, or another parameter, is unknown. */
+const toOverrides = ({
+  accept,
+  ...others
+}: Request['query']): readonly Overridable[] | undefined => {
+  if (Object.keys(others).length > 0) return undefined;
+  if (accept === undefined) return [];
+  const named = typeof accept === 'string' ? accept.split(',') : [''];
+  return named.every(isOverridable) ? named : undefined;
+};
+
+/** How to accept a list that was refused for `kind` despite these overrides. */
+const hintFor = (kind: LoadErrorKind, overrides: readonly Overridable[]): string =>
+  isOverridable(kind)
+    ? `; if that is right, POST /refresh?accept=${[...overrides, kind].join(',')} accepts it`
+    : '';
