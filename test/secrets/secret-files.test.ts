@@ -137,7 +137,7 @@ test.each(Object.entries(KINDS))(
     });
     expect(await get('/metrics')).toContain(`banks_secret_file_usable{variable="${variable}"} 0`);
     const page = (await get('/')).replaceAll(/\s+/g, ' ');
-    expect(page).toContain(`The file of ${variable} cannot be used.`);
+    expect(page).toContain(`${variable} cannot be used`);
     expect(page).toContain(meanwhile);
 
     const { status, body, text } = await refresh();
