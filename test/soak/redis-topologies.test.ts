@@ -91,16 +91,20 @@ const until = async (what: string, condition: () => boolean | Promise<boolean>):
   await waitUntil(what, condition, Boolean, 60_000);
 };
 const countOf = async ({ url }: ServiceProcess): Promise<number> => {
-  const ask = async (path: string) => {
-    const response = await fetch(`${url}${path}`);
-    expect(response.status).toBe(200);
-    return { atMs: performance.now(), text: await response.text() };
-  };
-  const [health, list] = await Promise.all([ask('/healthz'), ask('/banks')]);
-  // No request waits for Redis: the time-out of an operation is 1 s. A busy machine delays both.
-  expect(list.atMs - health.atMs).toBeLessThan(400);
-  const banks: unknown = JSON.parse(list.text);
+  const response = await fetch(`${url}/banks`);
+  expect(response.status).toBe(200);
+  const banks: unknown = await response.json();
   return Array.isArray(banks) ? banks.length : 0;
+};
+/** The time of the fastest of ten requests: a busy machine delays some of them, a wait for Redis all. */
+const fastestMs = async (replica: ServiceProcess): Promise<number> => {
+  const times: number[] = [];
+  for (let count = 0; count < 10; count += 1) {
+    const startMs = performance.now();
+    await countOf(replica);
+    times.push(performance.now() - startMs);
+  }
+  return Math.min(...times);
 };
 const refresh = async ({ managementUrl }: ServiceProcess, query = ''): Promise<number> => {
   const headers = { Authorization: `Bearer ${OPERATOR}` };
@@ -143,6 +147,7 @@ describeWithRedis('two replicas', () => {
     node?.stall();
     await until('the loss is reported', async () => !(await works(one)));
     expect(await countOf(one)).toBe(accepted);
+    expect(await fastestMs(one)).toBeLessThan(200);
     node?.resume();
     for (const each of [one, two]) await until('sharing resumes', () => works(each));
     await emulator.behave('healthy');
