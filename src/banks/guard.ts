@@ -1,3 +1,4 @@
+import { formatCount } from '../format-count.ts';
 import { LoadError } from './load-error.ts';
 import { showName } from './field-names.ts';
 import { countUnusable, type FieldRule } from './reading/entry.ts';
@@ -75,7 +76,7 @@ export const guard = (
   if (next.count < policy.minBanks)
     throw new LoadError(
       'too_few',
-      `the list has ${next.count} usable entries; GUARD_MIN_BANKS is ${policy.minBanks}`,
+      `the list has ${formatCount(next.count, 'usable entry', 'usable entries')}; GUARD_MIN_BANKS is ${policy.minBanks}`,
     );
   if (!held || next.contentHash === held.contentHash || held.known.includes(next.contentHash))
     return [];

@@ -1,16 +1,18 @@
-import { createBankList } from '../banks/bank-list.ts';
-import { createSoleReplica } from '../banks/fleet.ts';
-import { isOverridable } from '../banks/guard.ts';
+import { randomInt } from 'node:crypto';
+import { newId } from '../banks/fleet.ts';
+import { guard, isOverridable, remember } from '../banks/guard.ts';
+import { LoadError } from '../banks/load-error.ts';
+import { represent } from '../banks/representation.ts';
 import { systemClock } from '../clock.ts';
-import { ConfigError, secretSourcesOf, secretsOf, type Config } from '../config/config.ts';
+import { ConfigError, type Config } from '../config/config.ts';
 import { readConfig } from '../config/environment.ts';
 import { whyNoSnapshot } from '../config/snapshot-path.ts';
+import { createParts } from '../doctor/parts.ts';
+import { formatCount } from '../format-count.ts';
 import { printable } from '../printable.ts';
-import { createProvider } from '../provider/provider.ts';
-import { createSecrets } from '../secrets/secrets.ts';
-import { createEnvelope } from '../sharing/envelope.ts';
-import { createSnapshotFile } from '../sharing/snapshot-file.ts';
-import { createStoreReport } from '../sharing/store-report.ts';
+import { SecretFileError } from '../secrets/secrets.ts';
+import { createSnapshotFile, replaceFile } from '../sharing/snapshot-file.ts';
+import { createStoreReport, describeStoreFailure, StoreError } from '../sharing/store-report.ts';
 import type { CommandContext } from './command-line.ts';
 
 /**
@@ -19,7 +21,7 @@ import type { CommandContext } from './command-line.ts';
  * Redis is not used. @returns 0 once the list is saved
  */
 export const snapshot = async (file: string, context: CommandContext): Promise<number> => {
-  const { env, redaction, write, writeError } = context;
+  const { env, write, writeError } = context;
   const shown = printable(file);
   const fail = (why: string): number => {
     writeError(`No list was saved. ${why}`);
@@ -28,76 +30,42 @@ export const snapshot = async (file: string, context: CommandContext): Promise<n
   const problem = await whyNoSnapshot(file);
   if (problem !== undefined) return fail(`${shown}: ${problem}.`);
   env['CACHE_SNAPSHOT_FILE'] = file;
-  let config: Config;
   try {
-    ({ config } = await readConfig(env));
+    const { config } = await readConfig(env);
+    const count = await saveList(config, file, context);
+    write(`${shown}: ${formatCount(count, 'bank', 'banks')}\n`);
+    return 0;
   } catch (error) {
     if (error instanceof ConfigError) return fail(error.message);
-    throw error;
-  }
-  for (const [variable, secret] of secretsOf(config)) redaction.addSecret(variable, secret);
-  const { result, unwritten, count } = await loadOnce(config, file, context);
-  if (result.outcome === 'failed')
+    if (error instanceof StoreError || error instanceof SecretFileError)
+      return fail(`${shown} ${describeStoreFailure(error)}.`);
+    if (!(error instanceof LoadError)) throw error;
     return fail(
-      isOverridable(result.error.kind)
-        ? `Compared with the list in ${shown}, ${result.error.message}. To save it all the same, remove that file first.`
-        : `The list could not be loaded: ${result.error.message}. The command doctor reports each step.`,
+      isOverridable(error.kind)
+        ? `Compared with the list in ${shown}, ${error.message}. To save it all the same, remove that file first.`
+        : `The list could not be loaded: ${error.message}. The command doctor reports each step.`,
     );
-  if (unwritten !== undefined) return fail(`${shown} ${unwritten}.`);
-  write(`${shown}: ${count} banks\n`);
-  return 0;
+  }
 };
 
-/** `unwritten` is why the list is not in the file. */
-const loadOnce = async (config: Config, path: string, { version, redaction }: CommandContext) => {
-  const { provider: providerConfig, banks, cache } = config;
-  const { addSecret, findEcho } = redaction;
-  const [clock, random] = [systemClock, Math.random];
-  const ignore = (): void => undefined;
-  let unwritten: string | undefined;
-  const secrets = createSecrets({ ...secretSourcesOf(config), addSecret, clock, onEvent: ignore });
-  const provider = createProvider(config, {
-    version,
-    clock,
-    random,
-    secrets,
-    addSecret,
-    findEcho,
-    onEvent: ignore,
-  });
-  const file = createSnapshotFile({
-    path,
-    clock,
-    envelope: createEnvelope({
-      provider: providerConfig,
-      banks,
-      policy: cache,
-      clock,
-      readKey: cache.signingKey && (() => secrets.read('CACHE_SIGNING_KEY')),
-    }),
-    report: createStoreReport('CACHE_SNAPSHOT_FILE', (event) => {
-      if (event.type === 'store-failed') unwritten = event.reason;
-      else if (event.type === 'store-recovered') unwritten = undefined;
-    }),
-  });
-  const list = createBankList({
-    policy: cache,
-    guard: { ...config.guard, fields: banks.fields, maxStaleMs: cache.maxStaleMs },
-    loadTimeoutMs: providerConfig.timeoutMs,
-    load: provider.load,
-    fleet: createSoleReplica(clock),
-    save: file.save,
-    clock,
-    random,
-    emit: ignore,
-  });
-  await list.restore(await file.read());
-  const refreshed = list.refresh();
-  list.start();
-  const result = await refreshed;
-  await list.stop();
-  provider.close();
-  // Resolves once the list has been written.
-  await file.stop();
-  return { result, unwritten, count: list.status().cached?.count ?? 0 };
+/** @returns how many banks the list has */
+const saveList = async (config: Config, path: string, context: CommandContext): Promise<number> => {
+  const { envelope, load, heldOf, guardPolicy } = createParts(config, context);
+  const clock = systemClock;
+  const report = createStoreReport('CACHE_SNAPSHOT_FILE', () => undefined);
+  const base = heldOf(await createSnapshotFile({ path, envelope, clock, report }).read());
+  const [askedAtMs, askedAtWallMs] = [clock.monotonicMs(), clock.wallMs()];
+  const last = base && { id: base.id, ageMs: askedAtMs - base.askedAtMs };
+  const loaded = await load();
+  guard(loaded, base, guardPolicy, [], clock.monotonicMs());
+  const list = {
+    ...loaded,
+    ...remember(base, loaded, false, clock.monotonicMs(), guardPolicy),
+    id: newId(1_000 * askedAtWallMs, last, randomInt(1_000_000)),
+    askedAtMs,
+    changedAtMs: base?.json.equals(loaded.json) ? base.changedAtMs : askedAtWallMs,
+    representations: await represent(loaded.json),
+  };
+  await replaceFile(path, await envelope.seal(list, clock.wallMs()));
+  return list.count;
 };

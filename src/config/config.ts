@@ -1,3 +1,4 @@
+import { formatCount } from '../format-count.ts';
 import { demoProblem, PROVIDER_SECRET_RULE, ruleFor, secretProblem } from '../secrets/secret.ts';
 import { partName } from '../secrets/redaction.ts';
 import {
@@ -37,9 +38,9 @@ export class ConfigError extends Error {
       for (const name of variables) reported.add(name);
       return isNew;
     });
-    const noun = problems.length === 1 ? 'problem' : 'problems';
     const lines = problems.map((problem) => `  ${describeProblem(problem)}`);
-    super([`The configuration has ${problems.length} ${noun}:`, ...lines].join('\n'));
+    const count = formatCount(problems.length, 'problem', 'problems');
+    super([`The configuration has ${count}:`, ...lines].join('\n'));
     this.problems = problems;
   }
 }

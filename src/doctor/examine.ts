@@ -1,13 +1,9 @@
-import type { SavedList } from '../banks/fleet.ts';
-import { freshness, isServable } from '../banks/freshness.ts';
 import { LoadError } from '../banks/load-error.ts';
-import { systemClock } from '../clock.ts';
-import { secretSourcesOf, secretsOf, type Config } from '../config/config.ts';
-import type { Redaction } from '../secrets/redaction.ts';
-import { createSecrets } from '../secrets/secrets.ts';
-import { createEnvelope } from '../sharing/envelope.ts';
+import type { Config } from '../config/config.ts';
+import { formatCount } from '../format-count.ts';
 import { explainList } from './list.ts';
-import { explainLoad, observeLoad } from './load.ts';
+import { tryLoad } from './load.ts';
+import type { PartsOptions } from './parts.ts';
 import { tryPorts } from './ports.ts';
 import { formatBytes, renderStep, type Step } from './report.ts';
 import { tryRedis, trySnapshot, type TriedStore } from './stores.ts';
@@ -17,41 +13,20 @@ import { tryRedis, trySnapshot, type TriedStore } from './stores.ts';
 
 export const CANNOT_SERVE = 'This configuration cannot serve a list.';
 
-export interface ExamineOptions {
-  readonly version: string;
-  /** Is given every secret. */
-  readonly redaction: Redaction;
-}
-
-export const examine = async (config: Config, { version, redaction }: ExamineOptions) => {
-  const { addSecret, findEcho } = redaction;
-  for (const [variable, secret] of secretsOf(config)) addSecret(variable, secret);
-  const secrets = createSecrets({
-    ...secretSourcesOf(config),
-    addSecret,
-    clock: systemClock,
-    onEvent: () => undefined,
-  });
-  const observation = await observeLoad(config, { version, secrets, addSecret, findEcho });
-  const { outcome } = observation;
-  const envelope = createEnvelope({
-    provider: config.provider,
-    banks: config.banks,
-    policy: config.cache,
-    readKey: config.cache.signingKey && (() => secrets.read('CACHE_SIGNING_KEY')),
-    clock: systemClock,
-  });
+export const examine = async (config: Config, options: PartsOptions) => {
+  const { parts, outcome, body, steps: loadSteps } = await tryLoad(config, options);
+  const { secrets, envelope } = parts;
   const content = outcome instanceof LoadError ? Buffer.from('doctor') : outcome.json;
   const { redisUrl, snapshotFile } = config.cache;
   const stores: readonly TriedStore[] = [
     ...(redisUrl ? [await tryRedis(secrets, { envelope, content })] : []),
     ...(snapshotFile === undefined ? [] : [await trySnapshot(snapshotFile, { envelope, content })]),
   ];
-  const held = stores.map(({ saved }) => saved).find((saved) => saved && isHeld(saved, config));
-  const list = explainList(config, observation, held);
+  const held = stores.map(({ saved }) => parts.heldOf(saved)).find((saved) => saved);
+  const list = body && explainList(config, { body, outcome, held, limits: parts.guardPolicy });
   const steps: readonly Step[] = [
     { name: 'configuration', result: 'ok', message: describeConfig(config) },
-    ...explainLoad(config, observation),
+    ...loadSteps,
     ...(list ? [list.step] : []),
     ...stores.map(({ step }) => step),
     ...(await tryPorts(config)),
@@ -66,10 +41,6 @@ export const examine = async (config: Config, { version, redaction }: ExamineOpt
 };
 
 const describeConfig = ({ provider, banks }: Config): string => {
-  const fields = banks.fields ? `${banks.fields.length} fields` : 'every field';
+  const fields = banks.fields ? formatCount(banks.fields.length, 'field', 'fields') : 'every field';
   return `${provider.environment}, ${provider.baseUrl.href}, at most ${provider.timeoutMs} ms and ${formatBytes(provider.maxBodyBytes)}; publishes ${fields}`;
 };
-
-/** Whether the service would hold this list, if it started now. */
-const isHeld = ({ askedAtMs }: SavedList, { cache }: Config): boolean =>
-  isServable(freshness(systemClock.monotonicMs() - askedAtMs, cache));

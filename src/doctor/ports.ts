@@ -45,16 +45,10 @@ const tryPort = async (tried: Port): Promise<Step> => {
   }
 };
 
-/** The address to reach what listens on all addresses. */
-const LOOPBACK = new Map([
-  ['0.0.0.0', '127.0.0.1'],
-  ['::', '::1'],
-]);
-
 /** Whether what listens there responds as this service does. Never through a proxy. */
 const isServiceAt = async (port: number, host: string): Promise<boolean> => {
-  const address = LOOPBACK.get(host) ?? host;
-  const url = `http://${isIPv6(address) ? `[${address}]` : address}:${port}/healthz`;
+  // The address of all interfaces is reached by loopback.
+  const url = `http://${isIPv6(host) ? `[${host}]` : host}:${port}/healthz`;
   const dispatcher = new Agent();
   try {
     const { body } = await request(url, { dispatcher, signal: AbortSignal.timeout(1_000) });

@@ -2,7 +2,7 @@ import { showName } from '../banks/field-names.ts';
 import type { LoadError } from '../banks/load-error.ts';
 import { explainFailure } from '../banks/load-error.ts';
 import type { FieldRule } from '../banks/reading/entry.ts';
-import type { PublishableField } from '../banks/reading/upstream-fields.ts';
+import type { ReadList } from '../banks/reading/list-reader.ts';
 import { RETRIES, RUN_DOCTOR, type Action } from '../failure-kinds.ts';
 
 // How the steps of the doctor and the provider's fields read on a terminal: plain text in words of
@@ -67,13 +67,16 @@ export const formatBytes = (bytes: number): string => {
 const MAX_FIELDS_SHOWN = 60;
 
 /**
- * The provider's fields, with how often each is filled.
+ * The provider's fields, with how often each is filled, after those of BANK_FIELDS that no entry
+ * has.
  * @param published undefined: every field
  */
 export const renderFields = (
-  fields: readonly PublishableField[],
+  { publishableFields, absentFields }: ReadList,
   published: readonly FieldRule[] = [],
 ): string[] => {
+  const absent = published.filter(({ name }) => absentFields.includes(name));
+  const fields = [...absent.map(({ from }) => ({ path: from, share: 0 })), ...publishableFields];
   const shown = fields.slice(0, MAX_FIELDS_SHOWN);
   const width = Math.max('field'.length, ...shown.map(({ path }) => showName(path).length));
   const row = (name: string, filled: string, remark: string): string =>

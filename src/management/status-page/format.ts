@@ -31,10 +31,6 @@ export const formatTime = (wallMs: number, nowMs: number): string => {
   return `${text.slice(5, 11)} ${text.slice(17, 22)}`.replaceAll(' ', NO_BREAK_SPACE);
 };
 
-/** `1 entry`, `2 entries`. */
-export const formatCount = (count: number, singular: string, plural: string): string =>
-  `${count} ${count === 1 ? singular : plural}`;
-
 /** `03:16:00 (5 min)`: a moment in the past, and how long ago it was. */
 export const formatSince = (pastMs: number, nowMs: number): string =>
   `${formatTime(pastMs, nowMs)} (${formatDuration(nowMs - pastMs)})`;

@@ -1,6 +1,7 @@
 import type { FreshnessPolicy } from '../../banks/freshness.ts';
 import { HISTORY_MINUTES, type Minute } from '../../telemetry/history.ts';
-import { formatCount, formatDuration } from './format.ts';
+import { formatCount } from '../../format-count.ts';
+import { formatDuration } from './format.ts';
 import { html, type Html } from './html.ts';
 
 // The last hours as four small plots. The drawings hold shapes only, stretched to the available

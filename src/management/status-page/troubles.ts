@@ -3,7 +3,8 @@ import { countUnusable, type RejectionReason } from '../../banks/reading/entry.t
 import type { Action } from '../../failure-kinds.ts';
 import { unusableOf } from '../../secrets/secrets.ts';
 import type { StoreState } from '../../telemetry/events.ts';
-import { formatCount, formatSince, formatTime } from './format.ts';
+import { formatCount } from '../../format-count.ts';
+import { formatSince, formatTime } from './format.ts';
 import type { Problem, Situation } from './situation.ts';
 
 // What is wrong beside the loads: a list that lacks entries, changed a lot or is incomplete, stores

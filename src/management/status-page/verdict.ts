@@ -1,7 +1,8 @@
 import { explainFailure } from '../../banks/load-error.ts';
 import { FAILURE_KINDS, type Action } from '../../failure-kinds.ts';
 import type { DrainTimes } from '../drain-times.ts';
-import { formatCount, formatDuration, formatSince, formatTime } from './format.ts';
+import { formatCount } from '../../format-count.ts';
+import { formatDuration, formatSince, formatTime } from './format.ts';
 import type { Problem, Situation } from './situation.ts';
 import { troublesOf } from './troubles.ts';
 
