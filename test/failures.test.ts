@@ -250,16 +250,17 @@ test('each odd response fails the load for its reason, and those that HTTP allow
 });
 
 test.each([
-  [429, 'rate_limited'],
-  [503, 'unavailable'],
+  [429, 'rate_limited', 600_000],
+  [503, 'unavailable', 600_000],
+  [500, 'unavailable', undefined],
 ] as const)(
-  'a %i whose body does not end is known by its status and its Retry-After',
-  async (status, kind) => {
+  'a %i whose body does not end is known by its status, and a 429 or 503 by its Retry-After',
+  async (status, kind, retryAfterMs) => {
     rig = await startLoadedRig();
     rig.emulator.respondWith((_req, res) =>
       res.writeHead(status, { 'retry-after': '600', 'content-length': '100' }).write('slow down'),
     );
-    expect(await refresh(rig)).toMatchObject({ kind, retryAfterMs: 600_000 });
+    expect(await refresh(rig)).toMatchObject({ kind, retryAfterMs });
     rig.emulator.respondWith(undefined);
     expect(await refresh(rig)).toBeUndefined();
   },

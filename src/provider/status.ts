@@ -9,31 +9,33 @@ import type { ExchangeResponse } from './exchange.ts';
  */
 export const toStatusError = (
   peer: Peer,
-  { status, headers }: Pick<ExchangeResponse, 'status' | 'headers'>,
+  { status: upstreamStatus, headers }: ExchangeResponse,
   nowMs: number,
 ): LoadError => {
-  const retryAfterMs = parseRetryAfter(headers['retry-after'], headers['date'], nowMs);
-  const details = { retryAfterMs, upstreamStatus: status };
-  if (status === 429)
+  // RFC 9110 section 10.2.3, RFC 6585 section 4.
+  const retryAfterMs = [429, 503].includes(upstreamStatus)
+    ? parseRetryAfter(headers['retry-after'], headers['date'], nowMs)
+    : undefined;
+  const details = { retryAfterMs, upstreamStatus };
+  if (upstreamStatus === 429)
     return new LoadError('rate_limited', `${peer} limits the rate (429)`, details);
-  if (status >= 500) return new LoadError('unavailable', `${peer} fails (${status})`, details);
-  const text = `${peer} responds with status ${status} instead of 200`;
-  return new LoadError('unexpected_status', text, { upstreamStatus: status });
+  if (upstreamStatus >= 500)
+    return new LoadError('unavailable', `${peer} fails (${upstreamStatus})`, details);
+  const text = `${peer} responds with status ${upstreamStatus} instead of 200`;
+  return new LoadError('unexpected_status', text, details);
 };
 
 /**
- * `Retry-After` as milliseconds from now: delay-seconds or an HTTP-date (RFC 9110 section 10.2.3);
- * anything else is ignored. A date is by the sender's clock, as `date` is, so their difference is
- * right even if that clock is wrong.
+ * `Retry-After` as milliseconds from now: delay-seconds or an HTTP-date; anything else is ignored.
+ * A date is by the sender's clock, as `date` is, so their difference is right even if that clock is
+ * wrong.
  */
 const parseRetryAfter = (
-  value: string | undefined,
+  value = '',
   date: string | undefined,
   nowMs: number,
 ): number | undefined => {
-  if (value === undefined) return undefined;
   if (/^\s*\d+\s*$/.test(value)) return Number(value) * 1_000;
   const untilMs = parseHttpDate(value);
-  if (untilMs === undefined) return undefined;
-  return Math.max(0, untilMs - (parseHttpDate(date ?? '') ?? nowMs));
+  return untilMs && Math.max(0, untilMs - (parseHttpDate(date ?? '') ?? nowMs));
 };
