@@ -64,9 +64,9 @@ export const secretProblem = (
     return 'has more than one line, or a NUL character; keep the line with the secret';
   if (bearer && /^bearer\s/i.test(secret))
     return 'begins with the word Bearer, which must not be there; write the token alone';
-  // Visible ASCII (RFC 6750 section 2.1 is narrower still).
-  if (bearer && !/^[\x21-\x7e]*$/.test(secret))
-    return 'has a character that a header cannot carry, such as a space';
+  // As in a scope (RFC 6749 appendix A.4); RFC 6750 section 2.1 is narrower still.
+  if (bearer && !/^[\x21\x23-\x5b\x5d-\x7e]*$/.test(secret))
+    return 'has a character that no token has, such as a space, " or \\';
   if (secret.length < minChars) return `has fewer than ${minChars} characters`;
   return undefined;
 };
