@@ -216,11 +216,11 @@ export const secretsOf = (config: Config): readonly (readonly [name: string, sec
         return [name, source && 'reveal' in source ? rules.partsOf(name, source.reveal()) : []];
       }),
     ),
-    PROVIDER_TOKEN_URL: grant?.endpoint.query ? [grant.endpoint.query.reveal().slice(1)] : [],
+    PROVIDER_TOKEN_URL: grant ? queryOf(grant.url.reveal()) : [],
     PROVIDER_TOKEN_PARAMS: grant?.params ? keysIn(grant.params.reveal()) : [],
     PROVIDER_QUERY: query ? keysIn(query.reveal()) : [],
-    HTTPS_PROXY: passwordOf(proxies.https?.credentials?.reveal()),
-    HTTP_PROXY: passwordOf(proxies.http?.credentials?.reveal()),
+    HTTPS_PROXY: proxies.HTTPS_PROXY ? passwordsIn(proxies.HTTPS_PROXY.reveal()) : [],
+    HTTP_PROXY: proxies.HTTP_PROXY ? passwordsIn(proxies.HTTP_PROXY.reveal()) : [],
   };
   return Object.entries(found).flatMap(([name, texts]) =>
     texts.map((text, index) => [partName(name, index), text] as const),
@@ -238,6 +238,7 @@ const keysIn = (query: string): readonly string[] => [
 
 const SHORTEST_KEY = 16;
 
-/** `user:password`, and the password. */
-const passwordOf = (credentials: string | undefined): readonly string[] =>
-  credentials === undefined ? [] : [credentials, credentials.slice(credentials.indexOf(':') + 1)];
+const queryOf = (url: string): readonly string[] => {
+  const { search } = new URL(url);
+  return search === '' ? [] : [search.slice(1)];
+};

@@ -1,7 +1,6 @@
 import type { SecretSource } from '../secrets/secrets.ts';
 import type { Secret } from '../secrets/secret.ts';
 import { sourceOf, type ConfigProblem, type Variables } from './reader.ts';
-import type { TokenEndpoint } from './values.ts';
 import type { Values, VariableName } from './variables.ts';
 
 // The variables about the provider: which one it is, how it is reached, and where its access token
@@ -13,7 +12,7 @@ export type TokenSource =
 
 export interface ClientCredentials {
   readonly kind: 'client-credentials';
-  readonly endpoint: TokenEndpoint;
+  readonly url: Secret;
   readonly clientId: string;
   readonly clientSecret: SecretSource;
   readonly scope: string | undefined;
@@ -48,13 +47,11 @@ export const toProvider = ({ values }: Variables) => {
       PROVIDER_TLS_CERT_FILE: values.PROVIDER_TLS_CERT_FILE,
       PROVIDER_TLS_KEY_FILE: values.PROVIDER_TLS_KEY_FILE,
     },
-    /** The way out to the provider and the token endpoint. */
+    /** The way out to the provider and the token endpoint, as undici reads it. */
     proxies: {
-      /** For https: and http: addresses; undefined: no proxy. */
-      https: values.HTTPS_PROXY,
-      http: values.HTTP_PROXY,
-      /** NO_PROXY as it was given; empty: no exceptions. */
-      exceptions: values.NO_PROXY ?? '',
+      HTTPS_PROXY: values.HTTPS_PROXY,
+      HTTP_PROXY: values.HTTP_PROXY,
+      NO_PROXY: values.NO_PROXY,
     },
     timeoutMs: values.PROVIDER_TIMEOUT,
     maxBodyBytes: values.PROVIDER_MAX_BODY,
@@ -69,12 +66,12 @@ const BASE_URL = {
 const toTokenSource = (values: Values): TokenSource | undefined => {
   const token = sourceOf(values, 'PROVIDER_ACCESS_TOKEN');
   if (token) return { kind: 'given', token };
-  const { PROVIDER_TOKEN_URL: endpoint, PROVIDER_CLIENT_ID: clientId } = values;
+  const { PROVIDER_TOKEN_URL: url, PROVIDER_CLIENT_ID: clientId } = values;
   const clientSecret = sourceOf(values, 'PROVIDER_CLIENT_SECRET');
-  if (!endpoint || !clientId || !clientSecret) return undefined;
+  if (!url || !clientId || !clientSecret) return undefined;
   return {
     kind: 'client-credentials',
-    endpoint,
+    url,
     clientId,
     clientSecret,
     scope: values.PROVIDER_TOKEN_SCOPE,
@@ -129,7 +126,7 @@ export const providerProblems = ({ values, isSet }: Variables): readonly ConfigP
   require('PROVIDER_CLIENT_ID', grant);
   if (!isSet('PROVIDER_CLIENT_SECRET_FILE'))
     require('PROVIDER_CLIENT_SECRET', `or PROVIDER_CLIENT_SECRET_FILE ${grant}`);
-  if (environment === 'production' && values.PROVIDER_TOKEN_URL?.url.protocol === 'http:')
+  if (environment === 'production' && values.PROVIDER_TOKEN_URL?.reveal().startsWith('http:'))
     report(['PROVIDER_TOKEN_URL'], 'must be https: in production; the client secret is sent there');
   if (values.PROVIDER_TOKEN_AUTH === 'basic_plain' && values.PROVIDER_CLIENT_ID?.includes(':'))
     report(

@@ -88,29 +88,21 @@ export const httpsBaseUrl = baseUrl.refine((url) => url.protocol === 'https:', {
   error: 'must be https: in production; the token is sent there',
 });
 
-/**
- * The address without its query, and the query with its question mark, which may be a key. RFC 6749
- * section 3.2 allows a query, but no fragment.
- */
-export const tokenEndpoint = kind(
+/** Its query may be a key. RFC 6749 section 3.2 allows a query, but no fragment. */
+export const tokenUrl = kind(
   'is not an address without user info and fragment; use one such as https://login.example.com/token',
   (text) => {
     const url = toUrl(text, WEB);
-    if (!url || hasUser(url) || text.includes('#')) return undefined;
-    const { search } = url;
-    url.search = '';
-    return { url, query: search === '' ? undefined : toSecret(search) };
+    return url && !hasUser(url) && !text.includes('#') ? toSecret(url.href) : undefined;
   },
 );
 
-export type TokenEndpoint = z.infer<typeof tokenEndpoint>;
-
-/** User and password, decoded (RFC 3986 section 2.1); undefined if a % is no escape. */
-const credentialsIn = ({ username, password }: URL): string | undefined => {
+/** Whether every % in user and password is an escape (RFC 3986 section 2.1). */
+const isDecodable = ({ username, password }: URL): boolean => {
   try {
-    return `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+    return decodeURIComponent(username + password) !== undefined;
   } catch {
-    return undefined;
+    return false;
   }
 };
 
@@ -120,7 +112,7 @@ export const redisUrl = kind(
   (text) => {
     const url = toUrl(text, ['redis:', 'rediss:']);
     const isAddress = url && /^\/?\d{0,5}$/.test(url.pathname) && !/[?#]/.test(text);
-    return isAddress && credentialsIn(url) !== undefined ? toSecret(text) : undefined;
+    return isAddress && isDecodable(url) ? toSecret(text) : undefined;
   },
 );
 
@@ -133,21 +125,13 @@ export const passwordsIn = (url: string): string[] => {
   return password === '' ? [] : [...new Set([password, decodeURIComponent(password)])];
 };
 
-/**
- * An egress proxy: where it is, and `user:password` where its address has them. Without a scheme it
- * is http:, as for curl.
- */
-export const egressProxy = kind(
+/** An egress proxy. Without a scheme it is http:, as for curl. */
+export const proxyUrl = kind(
   'is not the address of an HTTP proxy; use one such as http://user:password@proxy.example.com:3128, and in a password %25 for %',
   (text) => {
     const url = toUrl(text.includes('://') ? text : `http://${text}`, WEB);
-    const credentials = url && credentialsIn(url);
-    if (!url || credentials === undefined || url.pathname !== '/' || /[?#]/.test(text))
-      return undefined;
-    return {
-      url: new URL(url.origin),
-      credentials: credentials === ':' ? undefined : toSecret(credentials),
-    };
+    const isAddress = url?.pathname === '/' && !/[?#]/.test(text);
+    return isAddress && isDecodable(url) ? toSecret(url.href) : undefined;
   },
 );
 

@@ -18,8 +18,6 @@ import { codeNote, toExchangeError, type Peer, type ProxyVariable } from './erro
 export interface ExchangeRequest {
   readonly peer: Peer;
   readonly url: URL;
-  /** As it is sent; undefined: that of `url`. */
-  readonly query?: string | undefined;
   readonly method: 'GET' | 'POST';
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
@@ -53,13 +51,13 @@ export interface ExchangeOptions {
 export const createExchange =
   (options: ExchangeOptions): Exchange =>
   async (request) => {
-    const { peer, signal, maxBodyBytes } = request;
+    const { peer, signal } = request;
     const secureContext = await options.tls();
     signal.throwIfAborted();
     const connection = createConnection(request, secureContext, options);
     try {
       const received = await receive(connection.dispatcher, request);
-      return { ...received, body: await decompress(received, maxBodyBytes) };
+      return { ...received, body: await decompress(received, request) };
     } catch (error) {
       signal.throwIfAborted();
       throw toExchangeError(error, peer, connection.proxy());
@@ -80,9 +78,11 @@ const createConnection = (
   const closing = new AbortController();
   const dial = { lookup, signal: closing.signal };
   // As curl chooses: by the scheme of the address, without falling back to the other variable.
-  const variable = url.protocol === 'https:' ? 'HTTPS_PROXY' : 'HTTP_PROXY';
-  const proxy = variable === 'HTTPS_PROXY' ? proxies.https : proxies.http;
-  let used: ProxyVariable | undefined;
+  const [variable, option] =
+    url.protocol === 'https:'
+      ? (['HTTPS_PROXY', 'httpsProxy'] as const)
+      : (['HTTP_PROXY', 'httpProxy'] as const);
+  let usedProxy: ProxyVariable | undefined;
   // Explicit, because NODE_TLS_REJECT_UNAUTHORIZED=0 would disable the check. The signal of the
   // exchange is its only time-out.
   const handshake = { rejectUnauthorized: true, timeout: 0 };
@@ -90,27 +90,24 @@ const createConnection = (
   const dispatcher = new EnvHttpProxyAgent({
     httpProxy: '',
     httpsProxy: '',
-    [variable === 'HTTPS_PROXY' ? 'httpsProxy' : 'httpProxy']: proxy?.url.href ?? '',
-    noProxy: proxies.exceptions,
-    ...(proxy?.credentials && {
-      token: `Basic ${Buffer.from(proxy.credentials.reveal()).toString('base64')}`,
-    }),
+    [option]: proxies[variable]?.reveal() ?? '',
+    noProxy: proxies.NO_PROXY ?? '',
     headers: { 'user-agent': headers['user-agent'] },
     connect: createConnector(originTls, dial),
     requestTls: originTls,
     // The client certificate is not for the proxy.
-    clientFactory: (proxyOrigin, options) => {
-      const connect = createConnector({ ...handshake, minVersion: 'TLSv1.2' }, dial, () => {
-        used = variable;
+    clientFactory: (proxyUrl, clientOptions) => {
+      const connect = createConnector(handshake, dial, () => {
+        usedProxy = variable;
       });
-      return new Client(proxyOrigin, { ...options, ...NO_TIMEOUTS, connect });
+      return new Client(proxyUrl, { ...clientOptions, ...NO_TIMEOUTS, connect });
     },
     ...NO_TIMEOUTS,
   });
   return {
     dispatcher,
     /** The proxy that the connection goes through. */
-    proxy: (): ProxyVariable | undefined => used,
+    proxy: (): ProxyVariable | undefined => usedProxy,
     close: (): void => {
       closing.abort();
       void dispatcher.destroy();
@@ -202,7 +199,7 @@ const resolve = (hostname: string, lookup: LookupFunction): Promise<readonly Loo
 /** Sends the request and collects the bytes of the response, without ever making undici wait. */
 const receive = (
   dispatcher: Dispatcher,
-  { url, query, method, headers, body, maxBodyBytes, needsBody, signal }: ExchangeRequest,
+  { peer, url, method, headers, body, maxBodyBytes, needsBody, signal }: ExchangeRequest,
 ): Promise<ExchangeResponse> =>
   new Promise((onReceived, reject) => {
     let head: Omit<ExchangeResponse, 'body'> | undefined;
@@ -211,67 +208,58 @@ const receive = (
     const collected = Buffer.allocUnsafeSlow(maxBodyBytes);
     let bytes = 0;
     signal.addEventListener('abort', () => reject(signal.reason), { once: true });
-    const path = `${url.pathname}${query === undefined ? url.search : `?${query}`}`;
+    const path = `${url.pathname}${url.search}`;
     const sent = { origin: url.origin, path, method, headers, body: body ?? null };
     dispatcher.dispatch(sent, {
       // undici recognises a handler of its present interface by this method.
       onRequestStart: () => undefined,
       onResponseStart: (_controller, status, received) => {
         if (status < 200) return;
-        head = { status, headers: joinedBytes(received) };
+        head = { status, headers: joinLines(received) };
         if (!needsBody(status)) onReceived({ ...head, body: Buffer.alloc(0) });
       },
       onResponseData: (_controller, chunk) => {
-        if (bytes + chunk.length > maxBodyBytes) reject(tooLarge(maxBodyBytes));
+        if (bytes + chunk.length > maxBodyBytes) reject(tooLarge(peer, maxBodyBytes));
         else bytes += chunk.copy(collected, bytes);
       },
       onResponseEnd: () => {
         if (head) onReceived({ ...head, body: collected.subarray(0, bytes) });
       },
-      onResponseError: (_controller, error) => reject(head ? cutShort(error) : error),
+      onResponseError: (_controller, error) =>
+        reject(head ? malformed(peer, `was cut short${codeNote(error)}`) : error),
     });
   });
 
-const joinedBytes = (
+const joinLines = (
   headers: Readonly<Record<string, string | string[] | undefined>>,
 ): ExchangeResponse['headers'] =>
   Object.fromEntries(
     Object.entries(headers).map(([name, value]) => [name, [value].flat().join(', ')]),
   );
 
-const tooLarge = (maxBytes: number): LoadError =>
-  new LoadError('too_large', `the response has more than ${maxBytes} bytes`);
-const cutShort = (error: unknown): LoadError =>
-  new LoadError('malformed', `the body of the response was cut short${codeNote(error)}`);
+const tooLarge = (peer: Peer, maxBytes: number): LoadError =>
+  new LoadError('too_large', `the response of ${peer} has more than ${maxBytes} bytes`);
+const malformed = (peer: Peer, what: string): LoadError =>
+  new LoadError('malformed', `the response of ${peer} ${what}`);
 
 const DECODERS = new Map([
   ['gzip', promisify(gunzip)],
-  ['x-gzip', promisify(gunzip)],
   ['br', promisify(brotliDecompress)],
 ]);
 
-/** The body without its coding (RFC 9110 section 8.4): at most one may change the bytes. */
+/** The body without its coding (RFC 9110 section 8.4). */
 const decompress = async (
   { headers, body }: ExchangeResponse,
-  maxOutputLength: number,
+  { peer, maxBodyBytes }: ExchangeRequest,
 ): Promise<Buffer> => {
-  const codings = (headers['content-encoding'] ?? '')
-    .toLowerCase()
-    .split(',')
-    .map((coding) => coding.trim())
-    .filter((coding) => coding !== '' && coding !== 'identity');
-  if (codings.length === 0 || body.length === 0) return body;
-  const decode = codings.length === 1 ? DECODERS.get(codings[0] ?? '') : undefined;
-  if (!decode)
-    throw new LoadError('malformed', 'the response has an encoding that was not requested');
+  const coding = headers['content-encoding']?.toLowerCase() ?? '';
+  if (['', 'identity'].includes(coding) || body.length === 0) return body;
+  const decode = DECODERS.get(coding);
+  if (!decode) throw malformed(peer, 'has an encoding that was not requested');
   try {
-    return await decode(body, { maxOutputLength });
+    return await decode(body, { maxOutputLength: maxBodyBytes });
   } catch (error) {
-    throw codeOf(error) === 'ERR_BUFFER_TOO_LARGE'
-      ? tooLarge(maxOutputLength)
-      : new LoadError(
-          'malformed',
-          `the response is not what it says it is compressed as${codeNote(error)}`,
-        );
+    if (codeOf(error) === 'ERR_BUFFER_TOO_LARGE') throw tooLarge(peer, maxBodyBytes);
+    throw malformed(peer, `cannot be decompressed${codeNote(error)}`);
   }
 };

@@ -2,12 +2,14 @@ import { z } from 'zod';
 import { LoadError } from '../banks/load-error.ts';
 import { valueAt } from '../banks/reading/entry.ts';
 import type { ClientCredentials } from '../config/provider.ts';
-import { isJsonObject, parseJson, type JsonObject } from '../json.ts';
+import { isJsonObject, parseJson } from '../json.ts';
 import { secretProblem, type SecretRule } from '../secrets/secret.ts';
+import type { ExchangeResponse } from './exchange.ts';
+import { toStatusError } from './status.ts';
 
 // The client-credentials grant (RFC 6749 section 4.4) without the network: how the request for a
-// token is written, and what its response says. Of the endpoint's text, only names of members and
-// the error codes of RFC 6749 are repeated.
+// token is written, and what its response says. Of the endpoint's text, only the error codes of
+// RFC 6749 are repeated.
 
 /** The request's own headers, and its body. */
 export const writeTokenRequest = (
@@ -56,92 +58,48 @@ const GRANT = z.looseObject({
     .regex(/^bearer$/i)
     .nullish(),
   // RFC 6749 section 5.1 requires a number; many endpoints send a text.
-  expires_in: z
-    .union([
-      z.number(),
-      z
-        .string()
-        .trim()
-        .regex(/^\d+(\.\d+)?$/)
-        .transform(Number),
-    ])
-    .pipe(z.number().positive())
-    .catch(Infinity),
+  expires_in: z.coerce.number().positive().catch(Infinity),
 });
 
-/** The `reasonCode` of a 2xx response that is neither a grant nor an error with a code. */
-export const UNUSABLE_GRANT = 'UNUSABLE_GRANT';
+/** RFC 6749 section 5.2. Some endpoints send these with status 200. */
+const ERROR_CODE =
+  /^(?:invalid_(?:request|client|grant|scope)|unauthorized_client|unsupported_grant_type)$/;
 
 /**
- * The grant in a response with a 2xx status.
+ * What the token endpoint grants: any 2xx with a usable token does.
  * @param field where the token is
- * @throws {LoadError} `no_token`, with the error's code or UNUSABLE_GRANT as its `reasonCode`
+ * @throws {LoadError} if it grants nothing
  */
 export const readGrant = (
-  body: Buffer,
-  status: number,
-  { field, rule }: { readonly field: string; readonly rule: SecretRule },
+  response: ExchangeResponse,
+  {
+    field,
+    rule,
+    nowMs,
+  }: { readonly field: string; readonly rule: SecretRule; readonly nowMs: number },
 ): Grant => {
-  const value = parseJson(textOf(body));
-  if (!isJsonObject(value)) throw unusable(`its response (${status}) is not a JSON object`);
+  const { status, body } = response;
+  // The decoder drops a byte order mark.
+  const json = parseJson(new TextDecoder().decode(body));
+  const value = isJsonObject(json) ? json : {};
   const token = valueAt(value, field);
-  // Some endpoints send the errors of RFC 6749 section 5.2 with status 200.
-  if (typeof token !== 'string')
-    throw (
-      tokenErrorIn(value, status) ??
-      unusable(`its response (${status}) has no text at ${field}${describeMembers(value)}`)
-    );
-  const problem = secretProblem(token, rule);
-  if (problem !== undefined) throw unusable(`its ${field} ${problem}`);
-  const grant = GRANT.safeParse(value);
-  if (!grant.success) throw unusable('its token_type is not Bearer');
-  return { token, lifetimeMs: 1_000 * grant.data.expires_in };
-};
-
-/** The error in a response with another status, if its body has one. */
-export const readTokenError = (body: Buffer, status: number): LoadError | undefined => {
-  const value = parseJson(textOf(body));
-  return isJsonObject(value) ? tokenErrorIn(value, status) : undefined;
-};
-
-/** It drops a byte order mark. */
-const textOf = (body: Buffer): string => new TextDecoder().decode(body);
-
-const tokenErrorIn = ({ error }: JsonObject, status: number): LoadError | undefined => {
-  const toCheck = typeof error === 'string' ? TO_CHECK.get(error) : undefined;
-  if (typeof error !== 'string' || toCheck === undefined) return undefined;
-  return new LoadError(
-    'no_token',
-    `the token endpoint refuses the request (${status} ${error}); check ${toCheck}`,
-    { upstreamStatus: status, reasonCode: error },
+  if (status < 300 && typeof token === 'string') {
+    const problem = secretProblem(token, rule);
+    if (problem !== undefined) throw noToken(`grants a token that ${problem}`);
+    const grant = GRANT.safeParse(value);
+    if (!grant.success) throw noToken('grants a token whose token_type is not Bearer');
+    return { token, lifetimeMs: 1_000 * grant.data.expires_in };
+  }
+  if (status === 429 || status >= 500) throw toStatusError('the token endpoint', response, nowMs);
+  const { error } = value;
+  const isRefusal = typeof error === 'string' && ERROR_CODE.test(error);
+  throw noToken(
+    isRefusal
+      ? `refuses the request (${status} ${error})`
+      : `responds with status ${status} and no token at ${field}`,
+    status,
   );
 };
 
-/** What to check, by the error codes of RFC 6749 section 5.2. */
-const TO_CHECK: ReadonlyMap<string, string> = new Map([
-  ['invalid_request', 'PROVIDER_TOKEN_FORMAT, PROVIDER_TOKEN_SCOPE and PROVIDER_TOKEN_PARAMS'],
-  [
-    'invalid_client',
-    'PROVIDER_CLIENT_ID, PROVIDER_CLIENT_SECRET, and PROVIDER_TOKEN_AUTH (basic, basic_plain or post)',
-  ],
-  [
-    'invalid_grant',
-    'PROVIDER_CLIENT_ID and PROVIDER_CLIENT_SECRET, and whether that client may use the client-credentials grant',
-  ],
-  ['invalid_scope', 'PROVIDER_TOKEN_SCOPE'],
-  ['unauthorized_client', 'whether PROVIDER_CLIENT_ID may use the client-credentials grant'],
-  ['unsupported_grant_type', 'whether PROVIDER_TOKEN_URL grants client credentials'],
-]);
-
-const unusable = (what: string): LoadError =>
-  new LoadError('no_token', `the token endpoint returned no usable token: ${what}`, {
-    reasonCode: UNUSABLE_GRANT,
-  });
-
-/** The names of some members, to help find the one for PROVIDER_TOKEN_FIELD; tokens are longer. */
-const describeMembers = (value: JsonObject): string => {
-  const names = Object.keys(value).filter((name) => /^[A-Za-z][\w-]{0,19}$/.test(name));
-  return names.length === 0
-    ? ''
-    : `; its members are ${names.slice(0, 8).join(', ')}; set PROVIDER_TOKEN_FIELD to the token's`;
-};
+const noToken = (what: string, upstreamStatus?: number): LoadError =>
+  new LoadError('no_token', `the token endpoint ${what}`, { upstreamStatus });

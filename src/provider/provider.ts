@@ -5,8 +5,8 @@ import type { Clock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
 import { headersIn } from '../config/request-values.ts';
 import type { Secrets } from '../secrets/secrets.ts';
-import { createExchange, type Exchange, type ExchangeResponse } from './exchange.ts';
-import { orLoadError } from './or-load-error.ts';
+import { toLoadError } from './errors.ts';
+import { createExchange, type ExchangeResponse } from './exchange.ts';
 import { toStatusError } from './status.ts';
 import { createGivenToken, createGrantedToken, type TokenEvent } from './token.ts';
 
@@ -28,28 +28,20 @@ export interface ProviderOptions {
   readonly secrets: Pick<Secrets, 'read' | 'tlsContext'>;
   /** Is given each granted token before it is used. */
   readonly addSecret: (variable: string, secret: string) => void;
-  /** The variable whose secret a piece of a list contains: such a list is refused. */
-  readonly findEcho?: ((json: string) => string | undefined) | undefined;
+  /** The variable whose secret a list contains: such a list is refused. */
+  readonly findEcho: (json: string) => string | undefined;
   readonly onEvent: (event: TokenEvent | ProviderEvent) => void;
   /** Resolves host names; by default Node does. */
   readonly lookup?: LookupFunction | undefined;
-  /** Sends a request; by default over the network. */
-  readonly exchange?: Exchange | undefined;
 }
 
 export const createProvider = (
   { provider, banks }: Pick<Config, 'provider' | 'banks'>,
   options: ProviderOptions,
 ) => {
-  const { clock, random, version, lookup, secrets, addSecret, findEcho, onEvent } = options;
+  const { clock, version, lookup, secrets, findEcho, onEvent } = options;
   const { token: source, environment, timeoutMs, maxBodyBytes, proxies } = provider;
-  const {
-    exchange = createExchange({
-      tls: orLoadError('unreachable', secrets.tlsContext),
-      proxies,
-      lookup,
-    }),
-  } = options;
+  const exchange = createExchange({ tls: secrets.tlsContext, proxies, lookup });
   // Firewalls in front of APIs refuse requests without one.
   const userAgent = `banks-bff/${version}`;
   const closing = new AbortController();
@@ -57,39 +49,31 @@ export const createProvider = (
     source.kind === 'given'
       ? createGivenToken(source, secrets)
       : createGrantedToken(source, {
+          ...options,
           exchange,
           userAgent,
           environment,
           timeoutMs,
-          clock,
-          random,
-          secrets,
-          addSecret,
-          onEvent,
           closing: closing.signal,
         });
-  const readHeaders = orLoadError('unreachable', () => secrets.read('PROVIDER_HEADERS'));
-  const url = banksUrl(provider.baseUrl);
+  const url = banksUrl(provider);
 
   const requestBanks = async (token: string, signal: AbortSignal): Promise<ExchangeResponse> => {
-    const headers = {
-      ...Object.fromEntries(headersIn(provider.headers ? await readHeaders() : '')),
-      accept: 'application/json',
-      'accept-encoding': 'br, gzip',
-      authorization: `Bearer ${token}`,
-      'user-agent': userAgent,
-    };
-    // The wait for the token may have taken all of the time.
-    signal.throwIfAborted();
+    const further = provider.headers ? headersIn(await secrets.read('PROVIDER_HEADERS')) : [];
     const startedAtMs = clock.monotonicMs();
     let response: ExchangeResponse | undefined;
     try {
       response = await exchange({
         peer: 'the provider',
         url,
-        query: provider.query?.reveal(),
         method: 'GET',
-        headers,
+        headers: {
+          ...Object.fromEntries(further),
+          accept: 'application/json',
+          'accept-encoding': 'br, gzip',
+          authorization: `Bearer ${token}`,
+          'user-agent': userAgent,
+        },
         maxBodyBytes,
         needsBody: (status) => status === 200,
         signal,
@@ -108,9 +92,20 @@ export const createProvider = (
   const requestWithToken = async (signal: AbortSignal): Promise<ExchangeResponse> => {
     const token = await accessToken.current();
     const response = await requestBanks(token, signal);
-    if (!refusesToken(response)) return response;
+    if (response.status !== 401 && response.status !== 403) return response;
     const newer = await accessToken.newerThan(token);
     return newer === undefined ? response : requestBanks(newer, signal);
+  };
+
+  const load = async (signal: AbortSignal): Promise<LoadedList> => {
+    const response = await requestWithToken(signal);
+    if (response.status === 401) throw unauthorized(accessToken.variable);
+    if (response.status !== 200) throw toStatusError('the provider', response, clock.wallMs());
+    const list = readList(response.body, banks);
+    const echoed = findEcho(list.json.toString());
+    if (echoed !== undefined)
+      throw new LoadError('echoed_secret', `a published value contains the secret of ${echoed}`);
+    return { ...list, hasNextPage: namesNextPage(response.headers['link']) };
   };
 
   return {
@@ -118,23 +113,15 @@ export const createProvider = (
      * Requests the list, and checks and narrows it.
      * @throws {LoadError} if there is none; the signal's reason
      */
-    load: async (signal: AbortSignal): Promise<LoadedList> => {
-      const response = await requestWithToken(signal);
-      if (response.status === 401) throw unauthorized(accessToken.variable);
-      if (response.status !== 200) throw toStatusError('the provider', response, clock.wallMs());
-      const list = readList(response.body, banks);
-      const echoed = findEcho?.(list.json.toString());
-      if (echoed !== undefined)
-        throw new LoadError('echoed_secret', `a published value contains the secret of ${echoed}`);
-      return { ...list, hasNextPage: namesNextPage(response.headers['link']) };
-    },
+    load: (signal: AbortSignal): Promise<LoadedList> =>
+      load(signal).catch((error: unknown) => {
+        throw toLoadError(error);
+      }),
     token: accessToken,
     /** Ends a request for a token, and emits no more events. A load ends by its own signal. */
     close: (): void => closing.abort(STOPPING),
   };
 };
-
-const refusesToken = ({ status }: ExchangeResponse): boolean => status === 401 || status === 403;
 
 const unauthorized = (variable: string): LoadError =>
   new LoadError('unauthorized', `the provider does not accept the token (401); check ${variable}`, {
@@ -142,12 +129,13 @@ const unauthorized = (variable: string): LoadError =>
   });
 
 /**
- * Only the path changes: resolved as a reference, a base path that begins with `//` would name
- * another host.
+ * Only the path and the query change: resolved as a reference, a base path that begins with `//`
+ * would name another host.
  */
-export const banksUrl = (baseUrl: URL): URL => {
+const banksUrl = ({ baseUrl, query }: Config['provider']): URL => {
   const url = new URL(baseUrl);
   url.pathname = `${baseUrl.pathname.replace(/(?<!\/)\/+$/, '')}/api/v1/banks`;
+  url.search = query?.reveal() ?? '';
   return url;
 };
 
@@ -156,5 +144,5 @@ export const banksUrl = (baseUrl: URL): URL => {
  * relation types, with spaces between them; `next-archive` and `https://example.com/next` are
  * others.
  */
-export const namesNextPage = (link = ''): boolean =>
+const namesNextPage = (link = ''): boolean =>
   /;\s*rel\s*=\s*(?:"(?:[^"]*\s)?next[\s"]|next\s*(?:[;,]|$))/i.test(link);

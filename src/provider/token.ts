@@ -1,13 +1,12 @@
-import { LoadError, UNUSABLE_FILE, type LoadErrorKind } from '../banks/load-error.ts';
+import { LoadError } from '../banks/load-error.ts';
 import type { Clock, MonotonicMs } from '../clock.ts';
 import type { ClientCredentials } from '../config/provider.ts';
 import { withDeadline } from '../deadline.ts';
 import type { Secrets, SecretSource } from '../secrets/secrets.ts';
 import { PROVIDER_TOKEN_RULE, ruleFor } from '../secrets/secret.ts';
+import { toLoadError } from './errors.ts';
 import type { Exchange } from './exchange.ts';
-import { readGrant, readTokenError, writeTokenRequest, type Grant } from './grant.ts';
-import { orLoadError } from './or-load-error.ts';
-import { toStatusError } from './status.ts';
+import { readGrant, writeTokenRequest, type Grant } from './grant.ts';
 
 // The access token: given by a variable or a file, or granted by the token endpoint. A token goes
 // to the one request that needs it and to nothing else.
@@ -15,15 +14,11 @@ import { toStatusError } from './status.ts';
 export interface AccessToken {
   /** The variable for an operator to check if the provider refuses the token. */
   readonly variable: string;
-  /**
-   * The token to use now.
-   * @throws {LoadError} if there is none
-   */
+  /** The token to use now. Rejects if there is none. */
   current(): Promise<string>;
   /**
    * Another token than `refused`, which the provider has answered with 401 or 403; undefined: there
-   * is none.
-   * @throws {LoadError} if it could not be requested
+   * is none. Rejects if it could not be requested.
    */
   newerThan(refused: string): Promise<string | undefined>;
   /**
@@ -38,7 +33,7 @@ export const createGivenToken = (
   { token: source }: { readonly token: SecretSource },
   secrets: Pick<Secrets, 'read'>,
 ): AccessToken => {
-  const current = orLoadError('no_token', () => secrets.read('PROVIDER_ACCESS_TOKEN'));
+  const current = () => secrets.read('PROVIDER_ACCESS_TOKEN');
   return {
     variable: 'reveal' in source ? 'PROVIDER_ACCESS_TOKEN' : 'PROVIDER_ACCESS_TOKEN_FILE',
     current,
@@ -106,7 +101,7 @@ export const createGrantedToken = (
   const isValid = (token: GrantedToken | undefined): token is GrantedToken =>
     token !== undefined && clock.monotonicMs() < token.expiresAtMs;
 
-  const renewOnce = async (): Promise<string> => {
+  const requestToken = async (): Promise<string> => {
     // A lifetime begins at the endpoint, at some time after this.
     const grantedAtMs = clock.monotonicMs();
     try {
@@ -121,15 +116,15 @@ export const createGrantedToken = (
       onEvent({ type: 'token-renewed' });
       return token;
     } catch (thrown) {
-      const error = LoadError.from(thrown);
+      const error = toLoadError(thrown);
       const consequence = describeCurrent();
       if (!closing.aborted) onEvent({ type: 'token-renewal-failed', error, consequence });
       throw error;
     }
   };
 
-  const renew = (): Promise<string> => {
-    underWay ??= renewOnce().finally(() => {
+  const requestOnce = (): Promise<string> => {
+    underWay ??= requestToken().finally(() => {
       underWay = undefined;
     });
     return underWay;
@@ -141,21 +136,20 @@ export const createGrantedToken = (
   return {
     variable: 'PROVIDER_TOKEN_URL',
     current: async () => {
-      if (!isValid(granted)) return renew();
+      if (!isValid(granted)) return requestOnce();
       // A failure is told by its event, and the current token is still valid.
-      if (clock.monotonicMs() >= granted.renewAtMs) renew().catch(() => undefined);
+      if (clock.monotonicMs() >= granted.renewAtMs) requestOnce().catch(() => undefined);
       return granted.text;
     },
     newerThan: async (refused) => {
       if (isValid(granted) && granted.text !== refused) return granted.text;
-      if (granted && clock.monotonicMs() - granted.grantedAtMs < NEW_MS) return undefined;
-      const token = await renew();
-      return token === refused ? undefined : token;
+      const isNew = granted && clock.monotonicMs() - granted.grantedAtMs < NEW_MS;
+      return isNew ? undefined : requestOnce();
     },
     renew: async () => {
       // A request under way may have been made with an older client secret.
       await underWay?.catch(() => undefined);
-      return renew().then(
+      return requestOnce().then(
         () => undefined,
         (error: unknown) => `${LoadError.from(error).message}; ${describeCurrent()}`,
       );
@@ -178,54 +172,27 @@ const createGrantRequest = (
   source: ClientCredentials,
   { exchange, userAgent, environment, timeoutMs, clock, closing, secrets }: GrantedTokenOptions,
 ): (() => Promise<Grant>) => {
-  const { url, query } = source.endpoint;
-  const grantRule = { field: source.field, rule: ruleFor(environment, PROVIDER_TOKEN_RULE) };
-  const readSecret = orLoadError('no_token', () => secrets.read('PROVIDER_CLIENT_SECRET'));
+  const rule = ruleFor(environment, PROVIDER_TOKEN_RULE);
   const requestGrant = async (signal: AbortSignal): Promise<Grant> => {
-    const { headers, body } = writeTokenRequest(source, await readSecret());
+    const { headers, body } = writeTokenRequest(
+      source,
+      await secrets.read('PROVIDER_CLIENT_SECRET'),
+    );
     const response = await exchange({
       peer: 'the token endpoint',
-      url,
-      query: query?.reveal().slice(1),
+      url: new URL(source.url.reveal()),
       method: 'POST',
       headers: { ...headers, 'user-agent': userAgent },
       body,
       maxBodyBytes: MAX_GRANT_BYTES,
-      needsBody: hasUsefulBody,
+      // With another status it says no more than the status.
+      needsBody: (status) => status < 500 && status !== 429,
       signal,
     });
-    const { status } = response;
-    if (isSuccess(status)) return readGrant(response.body, status, grantRule);
-    throw (
-      readTokenError(response.body, status) ??
-      toStatusError('the token endpoint', response, clock.wallMs())
-    );
+    return readGrant(response, { field: source.field, rule, nowMs: clock.wallMs() });
   };
   const timeoutError = (): LoadError =>
     new LoadError('timeout', `the token endpoint: no complete response within ${timeoutMs} ms`);
   return () =>
-    withDeadline(requestGrant, { limitMs: timeoutMs, clock, timeoutError, signal: closing }).catch(
-      (error: unknown) => {
-        throw asNoToken(LoadError.from(error));
-      },
-    );
+    withDeadline(requestGrant, { limitMs: timeoutMs, clock, timeoutError, signal: closing });
 };
-
-const isSuccess = (status: number): boolean => status >= 200 && status < 300;
-
-/** Whether the body may say more than the status; with 429 it does not. */
-const hasUsefulBody = (status: number): boolean =>
-  isSuccess(status) || (status >= 400 && status < 500 && status !== 429);
-
-/** A response without a grant is `no_token`; a failure without a response keeps its kind. */
-const asNoToken = (error: LoadError): LoadError => {
-  const { kind, message, retryAfterMs, upstreamStatus, reasonCode, cause } = error;
-  const isNamed = message.includes('the token endpoint') || reasonCode === UNUSABLE_FILE;
-  return new LoadError(
-    NO_GRANT.includes(kind) ? 'no_token' : kind,
-    isNamed ? message : `the token endpoint: ${message}`,
-    { retryAfterMs, upstreamStatus, reasonCode, cause },
-  );
-};
-
-const NO_GRANT: readonly LoadErrorKind[] = ['malformed', 'too_large', 'unexpected_status'];

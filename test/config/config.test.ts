@@ -23,7 +23,7 @@ test('what is unset or empty has its default, or no value', () => {
   expect(config).toMatchObject({
     listen: { port: 3000, host: '0.0.0.0' },
     management: { listen: { port: 3001, host: '127.0.0.1' }, hosts: [], token: undefined },
-    provider: { proxies: { https: undefined, http: undefined, exceptions: '' } },
+    provider: { proxies: { HTTPS_PROXY: undefined, HTTP_PROXY: undefined, NO_PROXY: undefined } },
     banks: { fields: undefined, requiredFields: [] },
     cache: {
       ttlMs: 3_600_000,
@@ -58,9 +58,9 @@ test('secrets are listed with their variables, and cannot be printed with the co
     ['CACHE_REDIS_URL', 'redis-secret'],
     ['CACHE_SIGNING_KEY', 'signing-key-of-more-than-32-characters'],
     ['PROVIDER_TOKEN_URL', 'key=query-key'],
-    ['HTTPS_PROXY', 'user:p@ss-word'],
+    ['HTTPS_PROXY', 'p%40ss-word'],
     ['HTTPS_PROXY (part 2)', 'p@ss-word'],
-    ['HTTP_PROXY', ':a:b'],
+    ['HTTP_PROXY', 'a%3Ab'],
     ['HTTP_PROXY (part 2)', 'a:b'],
   ]);
   expect(JSON.stringify(config)).not.toMatch(
@@ -100,8 +100,11 @@ test('the address of a proxy may be in a variable in lower case, which takes pre
     HTTP_PROXY: 'http://upper',
     no_proxy: 'lower',
   }).provider;
-  expect([proxies.https?.url.host, proxies.http?.url.host]).toEqual(['lower', 'upper']);
-  expect(proxies.exceptions).toBe('lower');
+  expect([proxies.HTTPS_PROXY?.reveal(), proxies.HTTP_PROXY?.reveal()]).toEqual([
+    'http://lower/',
+    'http://upper/',
+  ]);
+  expect(proxies.NO_PROXY).toBe('lower');
 });
 
 test('each variable with a wrong value is named, all at once, and no value is repeated', () => {
@@ -198,7 +201,7 @@ test.each<[env: EnvironmentVariables, ...problems: string[]]>([
   [{ MANAGEMENT_TOKEN: 'fifteen-letters' }, 'MANAGEMENT_TOKEN: has fewer than 16 characters'],
   [
     { MANAGEMENT_TOKEN: 'a password of words' },
-    'MANAGEMENT_TOKEN: has a character that a header cannot',
+    'MANAGEMENT_TOKEN: has a character that no token has',
   ],
   [{ ...GRANT, PROVIDER_CLIENT_SECRET: 'é ' }],
   [{ PROVIDER_ACCESS_TOKEN: '' }, `${TOKEN}: none is configured; ${WAYS}`],

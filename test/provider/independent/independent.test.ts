@@ -110,7 +110,7 @@ test('the doctor configures a gateway that reads credentials from the form, with
   };
   const found = await expectConfigured(env, [
     ['PROVIDER_TOKEN_AUTH (basic, basic_plain or post)', { PROVIDER_TOKEN_AUTH: 'post' }],
-    ['check PROVIDER_TOKEN_SCOPE', { PROVIDER_TOKEN_SCOPE: gateway.scope }],
+    ['invalid_scope', { PROVIDER_TOKEN_SCOPE: gateway.scope }],
     ['BANK_LIST=response.body.banks', { BANK_LIST: 'response.body.banks' }],
     ['cod.banco', { BANK_FIELDS: 'code:cod.banco,name:nome.curto,fullName:nome.completo?' }],
   ]);
