@@ -288,14 +288,13 @@ export const createBankList = (options: BankListOptions) => {
     const base = held.served()?.list;
     const reasons = guard(loaded, base, options.guard, operator?.overrides ?? [], now());
     const isAccepted = reasons.length > 0;
-    const { count, profile, contentHash, rejected, hasNextPage, upstreamFields } = loaded;
+    const { count, profile, contentHash, rejected, hasNextPage } = loaded;
     return {
       count,
       profile,
       contentHash,
       rejected,
       hasNextPage,
-      upstreamFields,
       ...remember(base, loaded, isAccepted, now(), options.guard),
       accepted: isAccepted ? { reasons, requestId: operator?.requestId ?? '' } : undefined,
     };
@@ -361,8 +360,7 @@ export const createBankList = (options: BankListOptions) => {
   const takeSaved = async ({ json, ...saved }: SavedList, source: ListSource): Promise<void> => {
     const previous = held.get();
     const representations = await represent(json, previous?.representations, compressors);
-    const upstreamFields = previous?.upstreamFields ?? [];
-    take({ ...saved, representations, upstreamFields }, source);
+    take({ ...saved, representations }, source);
   };
 
   const stateOf = ({ askedAtMs }: Pick<CachedList, 'askedAtMs'>): Freshness =>

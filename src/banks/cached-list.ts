@@ -23,8 +23,6 @@ export interface CachedList extends GuardMemory {
   readonly rejected: RejectedEntries;
   /** The response named a next page, which is not loaded: the list is probably incomplete. */
   readonly hasNextPage: boolean;
-  /** The provider's fields; empty where the list came from a snapshot or another replica. */
-  readonly upstreamFields: readonly string[];
   /** Only on a list that the guard would have refused and an operator has accepted. */
   readonly accepted?: Acceptance | undefined;
 }

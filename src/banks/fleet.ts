@@ -43,8 +43,7 @@ export interface View {
 }
 
 /** A list as it is saved: it is encoded again by whoever takes it. */
-export type SavedList = Omit<CachedList, 'representations' | 'upstreamFields'> &
-  Pick<ListContent, 'json'>;
+export type SavedList = Omit<CachedList, 'representations'> & Pick<ListContent, 'json'>;
 
 export const NO_VIEW: View = { up: false, id: '', hold: '', holdLeftMs: 0 };
 

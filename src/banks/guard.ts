@@ -186,7 +186,7 @@ const assertUsable = ({ count, rejected, objectFields }: ReadList, policy: Guard
   const unusable = countUnusable(rejected);
   const received = count + unusable + rejected.duplicate;
   if (unusable <= policy.maxShrink * received + ROUNDING) return;
-  const objects = [...objectFields.keys()].slice(0, MAX_DESCRIBED_FIELDS).map(showName);
+  const objects = [...objectFields].slice(0, MAX_DESCRIBED_FIELDS).map(showName);
   const hint =
     objects.length > 0
       ? `; BANK_FIELDS names objects: ${objects.join(', ')}, not what is in them`
@@ -194,7 +194,7 @@ const assertUsable = ({ count, rejected, objectFields }: ReadList, policy: Guard
   throw new LoadError(
     'unusable_entries',
     `${unusable} of ${received} entries are unusable${hint}`,
-    { fields: [...objectFields.keys()] },
+    { fields: [...objectFields] },
   );
 };
 

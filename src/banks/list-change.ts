@@ -7,9 +7,6 @@ export interface ListChange {
   readonly added: number;
   /** Entries that are no longer in the list as they were. */
   readonly removed: number;
-  /** The provider's fields that came or went; none where one of the lists was restored. */
-  readonly fieldsAppeared: readonly string[];
-  readonly fieldsVanished: readonly string[];
   /** The list grew, or was replaced, by more than GUARD_MAX_SHRINK. */
   readonly isLarge: boolean;
 }
@@ -24,14 +21,11 @@ export const compareLists = (
   maxShare: number,
 ): ListChange => {
   const [before, now] = [entriesOfList(previous), entriesOfList(next)];
-  const knowsFields = previous.upstreamFields.length > 0 && next.upstreamFields.length > 0;
   const [added, removed] = [countMissing(now, before), countMissing(before, now)];
   return {
     added,
     removed,
     isLarge: Math.max(added, removed) > maxShare * before.size,
-    fieldsAppeared: knowsFields ? without(next.upstreamFields, previous.upstreamFields) : [],
-    fieldsVanished: knowsFields ? without(previous.upstreamFields, next.upstreamFields) : [],
   };
 };
 
@@ -44,6 +38,3 @@ const entriesOfList = ({ representations }: CachedList): ReadonlySet<string> => 
 
 const countMissing = (some: ReadonlySet<string>, others: ReadonlySet<string>): number =>
   [...some].filter((entry) => !others.has(entry)).length;
-
-const without = (names: readonly string[], excluded: readonly string[]): string[] =>
-  names.filter((name) => !excluded.includes(name));

@@ -46,10 +46,9 @@ export const createSnapshotFile = ({ path, envelope, clock, report }: SnapshotOp
       try {
         const bytes = await readRegularFile(path, MAX_ENVELOPE_BYTES);
         if (bytes.length > 0) return await envelope.open(bytes, clock.wallMs());
-        report.empty();
       } catch (error) {
-        if (codeOf(error) === 'ENOENT') report.empty();
-        else if (error instanceof StoreError) report.everyTime(describeStoreFailure(error));
+        if (codeOf(error) === 'ENOENT') return undefined;
+        if (error instanceof StoreError) report.everyTime(describeStoreFailure(error));
         else report.everyTime(`cannot be read (${describeReadError(error)}); ignored`);
       }
       return undefined;

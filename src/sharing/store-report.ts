@@ -13,7 +13,6 @@ export class StoreError extends Error {
 }
 
 export type StoreEvent =
-  | { readonly type: 'store-empty'; readonly store: StoreName }
   | { readonly type: 'store-failed'; readonly store: StoreName; readonly reason: string }
   | { readonly type: 'store-recovered'; readonly store: StoreName };
 
@@ -43,7 +42,6 @@ export const createStoreReport = (store: StoreName, onEvent: (event: StoreEvent)
       if (reported !== undefined) onEvent({ type: 'store-recovered', store });
       reported = undefined;
     },
-    empty: (): void => onEvent({ type: 'store-empty', store }),
   };
 };
 

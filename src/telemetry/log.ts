@@ -6,7 +6,6 @@ import { UNUSABLE_FILE } from '../banks/load-error.ts';
 import { countUnusable, NOTHING_REJECTED, REJECTION_REASONS } from '../banks/reading/entry.ts';
 import { toIso } from '../clock.ts';
 import type { LogLevel } from '../config/values.ts';
-import { listNames } from '../printable.ts';
 import type { ServiceEvent } from './events.ts';
 
 // The log for operators: one line for each change of state of the list, a store or the token, and
@@ -70,9 +69,6 @@ export const createEventLog = (logger: Logger, fieldsAreChosen: boolean): EventL
       case 'list-aged':
         list.aged(event.state);
         break;
-      case 'store-empty':
-        logger.info({ store: event.store }, `${event.store}: no saved list yet`);
-        break;
       case 'store-failed': {
         const { store, reason } = event;
         // New reasons are not logged: they may alternate with each attempt. The status page has the
@@ -131,7 +127,7 @@ const createListLog = (logger: Logger, fieldsAreChosen: boolean) => {
     const fields = load?.loaded.publishableFields ?? [];
     if (isSuggested || fields.length === 0) return;
     isSuggested = true;
-    const suggestion = `BANK_FIELDS=${listNames(suggestFields(fields)).join(',')}`;
+    const suggestion = `BANK_FIELDS=${suggestFields(fields).join(',')}`;
     logger.warn(
       `list: every field of the provider is published; to choose some, set ${suggestion}`,
     );
@@ -161,7 +157,7 @@ const createListLog = (logger: Logger, fieldsAreChosen: boolean) => {
           {
             kind: error.kind,
             state,
-            fields: error.fields.length > 0 ? listNames(error.fields) : undefined,
+            fields: error.fields.length > 0 ? error.fields : undefined,
             err: error.kind === 'internal' ? error.cause : undefined,
           },
           `list: load failed: ${error.message}; ${CONSEQUENCES[state]}`,
@@ -196,14 +192,6 @@ const logContent = (logger: Logger, { list, previous, change }: EventOf<'list-ta
   if (change?.isLarge) logger.warn(facts, 'list: changed by more than GUARD_MAX_SHRINK');
   // Also if only the order of the entries changed.
   else if (change) logger.info(facts, 'list: changed');
-  if (change && change.fieldsAppeared.length + change.fieldsVanished.length > 0)
-    logger.warn(
-      {
-        fieldsAppeared: listNames(change.fieldsAppeared),
-        fieldsVanished: listNames(change.fieldsVanished),
-      },
-      "list: the provider's fields changed",
-    );
   const before = previous?.rejected ?? NOTHING_REJECTED;
   if (REJECTION_REASONS.some((reason) => rejected[reason] !== before[reason])) {
     const unusable = countUnusable(rejected);

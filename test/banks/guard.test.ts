@@ -76,7 +76,7 @@ const verdict = (
 describe('whatever is held', () => {
   test('a list with fewer entries than GUARD_MIN_BANKS is refused', () => {
     expect(verdict(undefined, banks(2), { minBanks: 2 })).toBeUndefined();
-    const message = 'the list has 1 usable entries; GUARD_MIN_BANKS is 2';
+    const message = 'the list has 1 usable entry; GUARD_MIN_BANKS is 2';
     expect(verdict(undefined, banks(1), { minBanks: 2 })).toBe(message);
     expect(verdict(banks(2), banks(1), { minBanks: 2 })).toBe(message);
   });

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { isUtf8 } from 'node:buffer';
-import { isJsonObject, MAX_LIST_ENTRIES, parseJson } from '../../json.ts';
+import { isJsonObject, MAX_LIST_ENTRIES, parseJson, type JsonObject } from '../../json.ts';
 import { LoadError } from '../load-error.ts';
 import {
   isFilled,
@@ -13,7 +13,7 @@ import {
   type RejectedEntries,
 } from './entry.ts';
 import { createProfile, type ListProfile } from './profile.ts';
-import { createUpstreamFields, pathsIn, type PublishableField } from './upstream-fields.ts';
+import { createUpstreamFields, type PublishableField } from './upstream-fields.ts';
 
 // Unknown bytes in; a checked and narrowed list out, or a LoadError that says why not. The
 // provider's responses and the lists of every store are read here, in one pass. The bound is the
@@ -48,11 +48,9 @@ export interface ReadList extends ListContent {
   readonly rejected: RejectedEntries;
   /** The published names that are filled in no entry, rejected ones included. */
   readonly absentFields: readonly string[];
-  /** The published fields that are objects in some entries, each with the paths of what is in it. */
-  readonly objectFields: ReadonlyMap<string, readonly string[]>;
-  /** The paths of the fields that the entries had, in order of appearance. */
-  readonly upstreamFields: readonly string[];
-  /** Those of them that BANK_FIELDS may name. */
+  /** The published names that are objects in some entries. */
+  readonly objectFields: ReadonlySet<string>;
+  /** The fields of the entries that BANK_FIELDS may name, in order of appearance. */
   readonly publishableFields: readonly PublishableField[];
 }
 
@@ -74,7 +72,7 @@ export const readList = (
   const published = new Set<string>();
   let publishedBytes = 0;
   const upstream = createUpstreamFields();
-  const objectFields = new Map<string, readonly string[]>();
+  const objectFields = new Set<string>();
   const profile = createProfile(fields?.map(({ name }) => name));
   const rejected = { ...NOTHING_REJECTED };
   const absent = new Set(fields?.map(({ name }) => name));
@@ -89,7 +87,7 @@ export const readList = (
     const reason = whyUnusable(bank, requiredFields);
     if (reason) {
       rejected[reason] += 1;
-      if (reason === 'object_value') noteObjects(bank, fields, objectFields);
+      if (reason === 'object_value') noteObjects(bank, objectFields);
       continue;
     }
     const json = JSON.stringify(bank);
@@ -111,7 +109,7 @@ export const readList = (
     rejected,
     absentFields: rejected.not_an_object < entries.length ? [...absent] : [],
     objectFields,
-    ...upstream.finish(entries.length - rejected.not_an_object),
+    publishableFields: upstream.finish(entries.length - rejected.not_an_object),
   };
 };
 
@@ -143,17 +141,9 @@ const notAList = (body: unknown, listPath: string | undefined): LoadError => {
     : new LoadError('not_a_list', `the response has no list at BANK_LIST (${listPath})`);
 };
 
-/** Which fields of the entry are objects, and what is in the first one. */
-const noteObjects = (
-  bank: Readonly<Record<string, unknown>>,
-  fields: readonly FieldRule[] | undefined,
-  objectFields: Map<string, readonly string[]>,
-): void => {
-  for (const { name, from } of fields ?? []) {
-    const value = bank[name];
-    if (isPlainValue(value) || objectFields.has(name)) continue;
-    objectFields.set(name, isJsonObject(value) ? pathsIn(value, from) : []);
-  }
+const noteObjects = (bank: JsonObject, objectFields: Set<string>): void => {
+  for (const [name, value] of Object.entries(bank))
+    if (!isPlainValue(value)) objectFields.add(name);
 };
 
 const hashOf = (entries: string[]): string =>

@@ -16,41 +16,24 @@ export interface PublishableField {
 const MAX_DEPTH = 3;
 
 export const createUpstreamFields = () => {
-  const seen = new Map<string, { filled: number; hasObjects: boolean; isParent: boolean }>();
+  const seen = new Map<string, { filled: number; hasObjects: boolean }>();
   const note = (path: string, value: unknown): void => {
     let field = seen.get(path);
     if (!field) {
       if (seen.size >= MAX_FIELD_NAMES) return;
-      seen.set(path, (field = { filled: 0, hasObjects: false, isParent: false }));
+      seen.set(path, (field = { filled: 0, hasObjects: false }));
     }
-    if (isJsonObject(value)) field.isParent = true;
-    else if (!isPlainValue(value)) field.hasObjects = true;
+    if (!isPlainValue(value)) field.hasObjects = true;
     else if (isFilled(value)) field.filled += 1;
   };
   return {
     add: (entry: JsonObject): void => forEachPath(entry, note),
     /** @param entries how many there were */
-    finish: (entries: number) => {
-      const fields = [...seen];
-      return {
-        upstreamFields: fields
-          .filter(([, { isParent, filled }]) => !isParent || filled > 0)
-          .map(([path]) => path),
-        publishableFields: fields
-          .filter(([, { isParent, hasObjects, filled }]) => !isParent && !hasObjects && filled > 0)
-          .map(([path, { filled }]): PublishableField => ({ path, share: filled / entries })),
-      };
-    },
+    finish: (entries: number): readonly PublishableField[] =>
+      [...seen]
+        .filter(([, { hasObjects, filled }]) => !hasObjects && filled > 0)
+        .map(([path, { filled }]) => ({ path, share: filled / entries })),
   };
-};
-
-/** The paths of the plain values in `object`, which is at `path` itself. */
-export const pathsIn = (object: JsonObject, path: string): readonly string[] => {
-  const paths: string[] = [];
-  forEachPath(object, (inner, value) => {
-    if (paths.length < MAX_FIELD_NAMES && isPlainValue(value)) paths.push(`${path}.${inner}`);
-  });
-  return paths;
 };
 
 /** Calls `found` with each path in `object` and what is there, objects before what is in them. */
