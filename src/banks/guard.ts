@@ -3,7 +3,7 @@ import { LoadError } from './load-error.ts';
 import { showName } from './field-names.ts';
 import { countUnusable, type FieldRule } from './reading/entry.ts';
 import type { ListContent, ReadList } from './reading/list-reader.ts';
-import { countFilled, JSON_TYPES, MAX_FIELD_NAMES, type ListProfile } from './reading/profile.ts';
+import { countFilled, JSON_TYPES, MAX_FIELD_NAMES } from './reading/profile.ts';
 import { percent } from './share.ts';
 
 // May a loaded list replace the one that is held? A list that lost too many entries, or too many
@@ -43,13 +43,14 @@ export interface Marks {
   readonly sinceMs: number;
   /** The entries of the largest list. */
   readonly count: number;
-  /** By published field, and `filled` or a JSON type: the greatest share (0 to 1) of the entries. */
-  readonly shares: ReadonlyMap<string, Shares>;
+  readonly shares: Shares;
 }
 
-export type Shares = Readonly<Record<ShareName, number>>;
-const SHARE_NAMES = ['filled', ...JSON_TYPES] as const;
-type ShareName = (typeof SHARE_NAMES)[number];
+/**
+ * In which share (0 to 1) of the entries a published field is filled, and in which with each JSON
+ * type: `filled code`, `string code`. What no entry has is left out.
+ */
+export type Shares = ReadonlyMap<string, number>;
 
 export const MAX_KNOWN = 16;
 const LONGEST_MEMORY_MS = 7 * 86_400_000;
@@ -115,52 +116,34 @@ const currentMarks = (held: GuardedList, nowMs: number, maxStaleMs: number): Mar
     ? marksOf(held, nowMs)
     : held.marks;
 
-const marksOf = ({ count, profile }: Pick<ListContent, 'count' | 'profile'>, sinceMs: number) => ({
+type Profiled = Pick<ListContent, 'count' | 'profile'>;
+
+const marksOf = (list: Profiled, sinceMs: number): Marks => ({
   sinceMs,
-  count,
-  shares: new Map([...profile.keys()].map((name) => [name, sharesOf(profile, name, count)])),
+  count: list.count,
+  shares: sharesOf(list),
 });
 
-const sharesOf = (profile: ListProfile, name: string, count: number): Shares => {
-  const field = profile.get(name);
-  const share = (filled = 0): number => filled / Math.max(1, count);
-  return {
-    filled: share(countFilled(field)),
-    string: share(field?.filled.string),
-    number: share(field?.filled.number),
-    boolean: share(field?.filled.boolean),
-    object: share(field?.filled.object),
-    array: share(field?.filled.array),
-  };
+const sharesOf = ({ count, profile }: Profiled): Shares => {
+  const shares = new Map<string, number>();
+  for (const [name, field] of profile) {
+    const filled = { filled: countFilled(field), ...field.filled };
+    for (const [what, entries] of Object.entries(filled))
+      if (entries > 0) shares.set(`${what} ${name}`, entries / count);
+  }
+  return shares;
 };
 
-const bestOf = (some: Marks, others: Marks): Marks => ({
-  sinceMs: some.sinceMs,
-  count: Math.max(some.count, others.count),
-  shares: new Map(
-    [...new Set([...some.shares.keys(), ...others.shares.keys()])]
-      .slice(0, MAX_FIELD_NAMES)
-      .map((name) => [name, greaterOf(some.shares.get(name), others.shares.get(name))]),
-  ),
-});
-
-const greaterOf = (some: Shares = NO_SHARES, others: Shares = NO_SHARES): Shares => ({
-  filled: Math.max(some.filled, others.filled),
-  string: Math.max(some.string, others.string),
-  number: Math.max(some.number, others.number),
-  boolean: Math.max(some.boolean, others.boolean),
-  object: Math.max(some.object, others.object),
-  array: Math.max(some.array, others.array),
-});
-
-const NO_SHARES: Shares = {
-  filled: 0,
-  string: 0,
-  number: 0,
-  boolean: 0,
-  object: 0,
-  array: 0,
+const bestOf = (some: Marks, others: Marks): Marks => {
+  const shares = new Map(some.shares);
+  for (const [key, share] of others.shares)
+    if (shares.has(key) || shares.size < MAX_SHARES)
+      shares.set(key, Math.max(share, shares.get(key) ?? 0));
+  return { sinceMs: some.sinceMs, count: Math.max(some.count, others.count), shares };
 };
+
+/** Without BANK_FIELDS a provider could send other names each day. */
+const MAX_SHARES = MAX_FIELD_NAMES * (JSON_TYPES.length + 1);
 
 /** So that exactly 20 % passes, whatever a double makes of it. */
 const ROUNDING = 1e-9;
@@ -211,27 +194,28 @@ const findShrinkage = (
 const MAX_DESCRIBED_FIELDS = 5;
 
 const findDrift = (
-  { count, profile }: ListContent,
+  next: Profiled,
   marks: Marks,
   { maxDrift }: GuardPolicy,
 ): LoadError | undefined => {
-  const drifted = [...marks.shares].flatMap(([name, before]) => {
+  const shares = sharesOf(next);
+  const losses = new Map<string, string>();
+  for (const [key, before] of marks.shares) {
+    const now = shares.get(key) ?? 0;
+    const [what, name] = [key.slice(0, key.indexOf(' ')), key.slice(key.indexOf(' ') + 1)];
     // Beyond the bound of names that are collected nothing is known of another one.
-    if (!profile.has(name) && profile.size >= MAX_FIELD_NAMES) return [];
-    const now = sharesOf(profile, name, count);
-    const lost = SHARE_NAMES.find((share) => before[share] - now[share] > maxDrift + ROUNDING);
-    return lost ? [{ name, text: describeLoss(lost, before[lost], now[lost]) }] : [];
-  });
-  if (drifted.length === 0) return undefined;
-  const described = drifted
-    .slice(0, MAX_DESCRIBED_FIELDS)
-    .map(({ name, text }) => `${showName(name)}: ${text}`);
-  const rest = drifted.length - described.length;
-  const message = [...described, ...(rest > 0 ? [`and ${rest} more`] : [])].join('; ');
-  return new LoadError('drifted', `published fields changed: ${message}`, {
-    fields: drifted.map(({ name }) => showName(name)),
+    const isUnknown = !next.profile.has(name) && next.profile.size >= MAX_FIELD_NAMES;
+    if (before - now > maxDrift + ROUNDING && !isUnknown && !losses.has(name))
+      losses.set(name, describeLoss(what, before, now));
+  }
+  if (losses.size === 0) return undefined;
+  const described = [...losses].map(([name, text]) => `${showName(name)}: ${text}`);
+  const rest = described.splice(MAX_DESCRIBED_FIELDS).length;
+  if (rest > 0) described.push(`and ${rest} more`);
+  return new LoadError('drifted', `published fields changed: ${described.join('; ')}`, {
+    fields: [...losses.keys()].map(showName),
   });
 };
 
-const describeLoss = (share: ShareName, before: number, now: number): string =>
-  `${share === 'filled' ? share : `a ${share}`} in ${percent(before)} of entries before, ${percent(now)} now`;
+const describeLoss = (what: string, before: number, now: number): string =>
+  `${what === 'filled' ? what : `a ${what}`} in ${percent(before)} of entries before, ${percent(now)} now`;

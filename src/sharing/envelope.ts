@@ -2,7 +2,7 @@ import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
 import { isId, type SavedList } from '../banks/fleet.ts';
 import type { FreshnessPolicy } from '../banks/freshness.ts';
-import { MAX_KNOWN, OVERRIDABLE, type Marks, type Shares } from '../banks/guard.ts';
+import { MAX_KNOWN, OVERRIDABLE, type Marks } from '../banks/guard.ts';
 import type { CachedList } from '../banks/cached-list.ts';
 import { LoadError } from '../banks/load-error.ts';
 import { NOTHING_REJECTED, type RejectionReason } from '../banks/reading/entry.ts';
@@ -155,7 +155,6 @@ const contentOf = (saved: Buffer, rules: ReadRules) => {
 const SAVED_DURATION = z.number().min(0).max(1e15);
 const WALL_TIME = z.number().min(0).max(Date.UTC(9999, 0));
 const COUNT = z.int().min(0).max(MAX_LIST_ENTRIES);
-const SHARE = z.number().min(0).max(1).default(0);
 
 const ENTRIES = COUNT.default(0);
 const REJECTED = {
@@ -166,14 +165,6 @@ const REJECTED = {
   altered_number: ENTRIES,
   duplicate: ENTRIES,
 } as const satisfies Record<RejectionReason, unknown>;
-const SHARES = {
-  filled: SHARE,
-  string: SHARE,
-  number: SHARE,
-  boolean: SHARE,
-  object: SHARE,
-  array: SHARE,
-} as const satisfies Record<keyof Shares, unknown>;
 
 /** Members that are not known are left out; those with a default may be missing. */
 const HEADER = z.object({
@@ -192,7 +183,7 @@ const HEADER = z.object({
     /** How long before the question they began. */
     ageMs: SAVED_DURATION,
     count: COUNT,
-    shares: z.record(z.string(), z.object(SHARES)),
+    shares: z.record(z.string(), z.number().min(0).max(1)),
   }),
   known: z.array(z.string().max(22)).max(MAX_KNOWN).default([]),
 });
@@ -224,5 +215,5 @@ const headerOf = (list: CachedList, askedAtMs: number): Omit<Header, 'namespace'
 const toMarks = ({ ageMs, count, shares }: Header['marks'], askedAtMs: number): Marks => ({
   sinceMs: askedAtMs - ageMs,
   count,
-  shares: new Map<string, Shares>(Object.entries(shares)),
+  shares: new Map(Object.entries(shares)),
 });
