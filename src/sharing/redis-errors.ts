@@ -20,6 +20,7 @@ const REASONS: Readonly<Record<string, string>> = {
     'does not let this user run what is needed: ~banks-bff:* +eval +time +getrange +pttl +set +hello +client +cluster',
   WRONGTYPE: 'has something else under the names that begin with banks-bff:',
   OOM: 'is full',
+  MAXCLIENTS: 'has no connection left; raise its maxclients',
   READONLY: 'is read-only',
   MASTERDOWN: 'is failing over',
   LOADING: 'is loading its data',

@@ -79,10 +79,15 @@ export const replaceFile = async (
     await rename(temporary, path);
   } catch (error) {
     const code = codeOf(error);
-    const hint =
-      code === 'EBUSY' || code === 'EXDEV'
-        ? 'a file that is mounted by itself cannot be replaced; mount its directory instead'
-        : `let this user write to the directory ${dirname(path)}`;
+    const hint = HINTS[code] ?? `let this user write to the directory ${dirname(path)}`;
     throw new StoreError(`cannot be written (${code}); ${hint}`);
   }
+};
+
+const MOUNTED_FILE =
+  'a file that is mounted by itself cannot be replaced; mount its directory instead';
+const HINTS: Readonly<Record<string, string>> = {
+  EBUSY: MOUNTED_FILE,
+  EXDEV: MOUNTED_FILE,
+  ENOSPC: 'its disk is full',
 };

@@ -289,6 +289,15 @@ describeWithRedis('a replica and a real Redis', () => {
     expect(reports).toEqual([expect.any(String), 'store-recovered']);
   });
 
+  test('say what to raise when it has no connection left', async () => {
+    const redis = await redisOfTest('--maxclients', '1');
+    const first = await openFleet(() => redis.url);
+    expect(await first.useAll()).toEqual(ALL_WORKS);
+    const { useAll, reports } = await openFleet(() => redis.url);
+    expect(await useAll()).toEqual(NOTHING_WORKS);
+    expect(reports).toEqual([expect.stringMatching(/raise its maxclients \(MAXCLIENTS\)/)]);
+  });
+
   test('part when it does not answer, and meet at the next look after it does', async () => {
     const redis = await redisOfTest();
     const { fleet, useAll, reports } = await openFleet(() => redis.url);
