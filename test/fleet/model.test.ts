@@ -414,12 +414,12 @@ const createWorld = (count: number, random: () => number) => {
             else if (step.what === 'reach') machine.cutOff(false);
             else {
               member.isRunning = false;
+              const load = loads.findLast(({ replica }) => replica === member.replica.name);
+              if (load) load.endedAtMs ??= now();
               // It may wait for a Redis that is silent.
               if (step.what === 'stop' && !machine.isSuspended())
                 await Promise.all([member.replica.stop(), pass(5_000)]);
               else machine.suspend();
-              const load = loads.findLast(({ replica }) => replica === member.replica.name);
-              if (load) load.endedAtMs ??= now();
             }
             disturb();
           }
