@@ -63,7 +63,7 @@ export interface ListStatus {
   readonly isShared: boolean | undefined;
   /** Whether this replica is loading. */
   readonly isLoading: boolean;
-  /** Milliseconds until the next load; 0 while it is under way, here or in another replica. */
+  /** Milliseconds until the next load is due; 0 while it is under way. */
   readonly nextLoadInMs: number;
 }
 
@@ -210,9 +210,9 @@ export const createBankList = (options: BankListOptions) => {
     const wait = readWait(view.hold);
     // A load is waited for only as long as its hold is there; a wait is remembered.
     holdUntilMs = wait ? 0 : now() + Math.min(view.holdLeftMs, noListMs);
-    if (!wait) return;
+    if (!wait || wait.id < (held.get()?.id ?? '')) return;
     nextAtMs = Math.max(nextAtMs, now() + Math.min(view.holdLeftMs, longestWaitMs));
-    if (wait.id < (held.get()?.id ?? '')) return;
+    if (wait.id <= (failing?.id ?? '')) return;
     noteFailure(wait);
     emit({ type: 'load-failed-elsewhere', error: wait.error, state: held.state() });
   };
@@ -313,7 +313,9 @@ export const createBankList = (options: BankListOptions) => {
     const isStopping = stopping.signal.aborted;
     const attempts = (failing?.attempts ?? 0) + 1;
     const retryAfterMs = Math.min(error.retryAfterMs ?? 0, longestWaitMs);
-    const waitMs = Math.max(retryDelayMs(attempts, policy.ttlMs, random()), retryAfterMs);
+    // A load that an operator asked for does not shorten the wait that there was.
+    const leftMs = failing ? nextAtMs - now() : 0;
+    const waitMs = Math.max(retryDelayMs(attempts, policy.ttlMs, random()), retryAfterMs, leftMs);
     if (!isStopping) {
       // In a fleet another replica makes the next attempt, from another address.
       nextAtMs = Math.max(nextAtMs, now() + waitMs + (view.up ? TICK_MS : 0));
@@ -397,7 +399,6 @@ export const createBankList = (options: BankListOptions) => {
       }),
     status: (): ListStatus => {
       const cached = held.get();
-      const isHeldBack = view.hold !== '' && holdUntilMs > now();
       return {
         state: held.state(),
         cached,
@@ -411,11 +412,11 @@ export const createBankList = (options: BankListOptions) => {
         largeChange,
         isShared: fleet.isShared ? view.up && view.id === (cached?.id ?? '') : undefined,
         isLoading: loading !== undefined,
-        nextLoadInMs: loading || isHeldBack ? 0 : Math.max(0, nextAtMs - now()),
+        nextLoadInMs: loading ? 0 : Math.max(0, nextAtMs - now()),
       };
     },
     /** Milliseconds after which a request that got no list can be repeated. */
-    retryInMs: (): number => Math.max(0, dueAtMs() - now()),
+    retryInMs: (): number => Math.min(noListMs, Math.max(0, dueAtMs() - now())),
     /**
      * Loads the list now, whatever the back-off says, after a load that is under way. Operators who
      * wait for the same overrides share one load.

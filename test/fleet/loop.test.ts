@@ -398,6 +398,17 @@ describe('replicas that share a list', () => {
     expect(a.events.map(({ type }) => type)).toEqual(['load-failed']);
   });
 
+  test('tell who waited for a list to ask again within a minute, whatever Retry-After says', async () => {
+    const stage = createStage();
+    stage.answer(askedToWait(HOUR_MS));
+    stage.redis.takeMs(() => 10);
+    const { list, start: startIt } = stage.replica();
+    const retryInMs = list.waitUntilServed().catch(() => list.retryInMs());
+    void startIt();
+    await stage.pass(100);
+    expect(await settled(retryInMs)).toBe(MINUTE_MS);
+  });
+
   test('wait for the load of another one, and requests with them', async () => {
     const stage = createStage();
     stage.answer(10, 4_000);
@@ -465,6 +476,8 @@ describe('replicas that share a list', () => {
     await stage.pass(3_000);
     expect(await settled(refused)).toMatchObject({ outcome: 'failed', error: ownFault });
     expect(stage.redis.read('hold')).toEqual([hold]);
+    expect(b.list.status().failure).toBe(ownFault);
+    expect(a.list.status().failure?.kind).toBe('rate_limited');
     expect(Math.abs(stage.redis.holdLeftMs() - (leftMs - 3_000))).toBeLessThan(3_000);
     expect(await callsIn(stage, 9 * MINUTE_MS - SOON_MS)).toBe(0);
     expect(a.version()).toBe(1);
@@ -492,6 +505,8 @@ describe('replicas that share a list', () => {
     const refused = a.list.refresh();
     await stage.pass(1_000);
     expect(await settled(refused)).toMatchObject({ outcome: 'failed' });
+    // One that starts now learns of the wait too.
+    await start(stage, stage.replica({ name: 'c' }));
     expect(await callsIn(stage, 9 * MINUTE_MS)).toBe(0);
     expect(b.version()).toBe(1);
   });
