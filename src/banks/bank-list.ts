@@ -14,7 +14,7 @@ import {
 } from './fleet.ts';
 import { freshness, isServable, type Freshness, type FreshnessPolicy } from './freshness.ts';
 import { guard, remember, type GuardPolicy, type Overridable } from './guard.ts';
-import { createHeldList } from './held-list.ts';
+import { createListCache } from './list-cache.ts';
 import type { CachedList, ServedList } from './cached-list.ts';
 import { compareLists, type ListChange } from './list-change.ts';
 import type { ListEvent, ListLoad, ListSource } from './list-event.ts';
@@ -70,11 +70,11 @@ export interface ListStatus {
 /** What became of an operator's load. */
 export type RefreshResult =
   /**
-   * The list of this load is held, or one that was asked for later. `isShared`: whether Redis has
+   * The list of this load is cached, or one that was asked for later. `isShared`: whether Redis has
    * it; undefined without Redis.
    */
   | { readonly outcome: 'ok'; readonly isShared: boolean | undefined }
-  /** A list that was asked for later is held, so the one to be accepted was not. */
+  /** A list that was asked for later is cached, so the one to be accepted was not. */
   | { readonly outcome: 'overtaken' }
   | { readonly outcome: 'failed'; readonly error: LoadError };
 
@@ -107,7 +107,7 @@ export const createBankList = (options: BankListOptions) => {
   const longestWaitMs = Math.max(policy.ttlMs, LONGEST_WAIT_MS);
   const now = (): number => clock.monotonicMs();
 
-  const held = createHeldList(policy, clock);
+  const cache = createListCache(policy, clock);
   /** The newest look at Redis. */
   let view: View = NO_VIEW;
   /** The id of the list in Redis, if that cannot be used. */
@@ -131,14 +131,14 @@ export const createBankList = (options: BankListOptions) => {
   const stopping = new AbortController();
   let running: Promise<void> | undefined;
   let wake = (): void => {};
-  /** Emits `change` when another list is held, and when loads fail. */
+  /** Emits `change` when another list is cached, and when loads fail. */
   const changes = new EventEmitter().setMaxListeners(Infinity);
 
   /**
    * What of this replica's counts beside the list in Redis. Nothing, until it has joined: a
    * snapshot, or a first list that was compared with nothing, gives way to any list there.
    */
-  const rank = (): string => (hasJoined ? (held.served()?.list.id ?? '') : '');
+  const rank = (): string => (hasJoined ? (cache.served()?.list.id ?? '') : '');
   const dueAtMs = (): number => (view.hold === '' ? nextAtMs : Math.max(nextAtMs, holdUntilMs));
 
   const run = async (): Promise<void> => {
@@ -174,9 +174,9 @@ export const createBankList = (options: BankListOptions) => {
       await agree();
       heed();
     }
-    if (!held.served()) nextAtMs = Math.min(nextAtMs, now() + noListMs);
+    if (!cache.served()) nextAtMs = Math.min(nextAtMs, now() + noListMs);
     const before = state;
-    state = held.state();
+    state = cache.state();
     if (state !== before) emit({ type: 'list-aged', state });
   };
 
@@ -189,12 +189,12 @@ export const createBankList = (options: BankListOptions) => {
       else unusable = view.id;
     }
     // Both ids are empty where Redis has no list, and this replica gives way to any.
-    if (held.served() && (view.id === unusable || view.id < rank())) await publish();
+    if (cache.served() && (view.id === unusable || view.id < rank())) await publish();
     else hasJoined = true;
   };
 
   const publish = async (): Promise<boolean | undefined> => {
-    const list = held.get();
+    const list = cache.get();
     const isPublished = list && (await fleet.publish(list, rank(), unusable));
     if (isPublished) {
       hasJoined = true;
@@ -210,11 +210,11 @@ export const createBankList = (options: BankListOptions) => {
     const wait = readWait(view.hold);
     // A load is waited for only as long as its hold is there; a wait is remembered.
     holdUntilMs = wait ? 0 : now() + Math.min(view.holdLeftMs, noListMs);
-    if (!wait || wait.id < (held.get()?.id ?? '')) return;
+    if (!wait || wait.id < (cache.get()?.id ?? '')) return;
     nextAtMs = Math.max(nextAtMs, now() + Math.min(view.holdLeftMs, longestWaitMs));
     if (wait.id <= (failing?.id ?? '')) return;
     noteFailure(wait);
-    emit({ type: 'load-failed-elsewhere', error: wait.error, state: held.state() });
+    emit({ type: 'load-failed-elsewhere', error: wait.error, state: cache.state() });
   };
 
   const noteFailure = (failure: Failing): void => {
@@ -237,7 +237,7 @@ export const createBankList = (options: BankListOptions) => {
       seenHold = mine;
       holdUntilMs = 0;
     }
-    const last = held.get();
+    const last = cache.get();
     const id = newId(
       timeUs ?? 1_000 * fleet.storeMs(),
       last && { id: last.id, ageMs: now() - last.askedAtMs },
@@ -283,9 +283,9 @@ export const createBankList = (options: BankListOptions) => {
         new LoadError('timeout', `no complete response within ${loadTimeoutMs} ms`),
     });
 
-  /** Compares a list with the one that is held. @throws {LoadError} if it is refused */
+  /** Compares a list with the one that is cached. @throws {LoadError} if it is refused */
   const check = (loaded: LoadedList, operator: Operator | undefined) => {
-    const base = held.served()?.list;
+    const base = cache.served()?.list;
     const reasons = guard(loaded, base, options.guard, operator?.overrides ?? [], now());
     const isAccepted = reasons.length > 0;
     const { count, profile, contentHash, rejected, hasNextPage } = loaded;
@@ -320,7 +320,7 @@ export const createBankList = (options: BankListOptions) => {
       // In a fleet another replica makes the next attempt, from another address.
       nextAtMs = Math.max(nextAtMs, now() + waitMs + (view.up ? TICK_MS : 0));
       noteFailure({ id, attempts, error });
-      emit({ type: 'load-failed', error, state: held.state(), durationMs });
+      emit({ type: 'load-failed', error, state: cache.state(), durationMs });
     }
     if (hold === '') return;
     if (isStopping || error.isLocal) {
@@ -335,7 +335,7 @@ export const createBankList = (options: BankListOptions) => {
   /** The only place that changes the list. */
   const take = (list: CachedList, source: ListSource, load?: ListLoad): void => {
     if (list.id <= rank()) return;
-    const previous = held.get();
+    const previous = cache.get();
     const isSame = previous?.representations.identity.etag === list.representations.identity.etag;
     const changedAtMs = isSame
       ? Math.min(previous.changedAtMs, list.changedAtMs)
@@ -343,14 +343,14 @@ export const createBankList = (options: BankListOptions) => {
         // after the clock was set back.
         Math.max(list.changedAtMs, (previous?.changedAtMs ?? -Infinity) + 1_000);
     const taken = { ...list, changedAtMs };
-    held.set(taken);
+    cache.set(taken);
     const dueMs =
       taken.askedAtMs + policy.ttlMs - renewalLeadMs(policy.ttlMs, loadTimeoutMs, random());
     if (!failing || taken.id > failing.id) {
       failing = undefined;
       nextAtMs = dueMs;
     } else nextAtMs = Math.max(nextAtMs, dueMs);
-    state = held.state();
+    state = cache.state();
     options.save(taken);
     const { maxShrink } = options.guard;
     const change = previous && !isSame ? compareLists(previous, taken, maxShrink) : undefined;
@@ -360,7 +360,7 @@ export const createBankList = (options: BankListOptions) => {
   };
 
   const takeSaved = async ({ json, ...saved }: SavedList, source: ListSource): Promise<void> => {
-    const previous = held.get();
+    const previous = cache.get();
     const representations = await represent(json, previous?.representations, compressors);
     take({ ...saved, representations }, source);
   };
@@ -370,7 +370,7 @@ export const createBankList = (options: BankListOptions) => {
 
   const untilServed = async (signal: AbortSignal): Promise<ServedList> => {
     for (;;) {
-      const served = held.served();
+      const served = cache.served();
       if (served) return served;
       if (stopping.signal.aborted) throw STOPPING;
       if (failing) throw failing.error;
@@ -381,7 +381,7 @@ export const createBankList = (options: BankListOptions) => {
 
   return {
     /** The list, if one may be served now. Never waits, never causes a load. */
-    served: held.served,
+    served: cache.served,
     /**
      * The list as soon as there is one.
      * @param signal ends the wait, and the load goes on
@@ -398,11 +398,11 @@ export const createBankList = (options: BankListOptions) => {
           new LoadError('timeout', `no complete response within ${loadTimeoutMs} ms`),
       }),
     status: (): ListStatus => {
-      const cached = held.get();
+      const cached = cache.get();
       return {
-        state: held.state(),
+        state: cache.state(),
         cached,
-        ageMs: held.ageMs(),
+        ageMs: cache.ageMs(),
         failure: failing?.error,
         failing: failing && {
           sinceMs: clock.wallMs() - (now() - failing.sinceMs),

@@ -3,7 +3,7 @@ import type { ListProfile } from './reading/profile.ts';
 import type { RejectedEntries } from './reading/entry.ts';
 import type { Representations } from './representation.ts';
 
-// The list that is held, served and shared.
+// The list that is cached, served and shared.
 
 export interface CachedList extends GuardMemory {
   /**

@@ -6,7 +6,7 @@ import type { ListContent, ReadList } from './reading/list-reader.ts';
 import { countFilled, JSON_TYPES, MAX_FIELD_NAMES } from './reading/profile.ts';
 import { percent } from './share.ts';
 
-// May a loaded list replace the one that is held? A list that lost too many entries, or too many
+// May a loaded list replace the one that is cached? A list that lost too many entries, or too many
 // values of a field, is refused until an operator accepts it. Pure. Messages name fields, counts
 // and shares, never values.
 
@@ -55,11 +55,11 @@ export type Shares = ReadonlyMap<string, number>;
 export const MAX_KNOWN = 16;
 const LONGEST_MEMORY_MS = 7 * 86_400_000;
 
-/** The list that is held, as far as the guard needs it. */
+/** The cached list, as far as the guard needs it. */
 export type GuardedList = GuardMemory & Pick<ListContent, 'count' | 'profile' | 'contentHash'>;
 
 /**
- * @param held undefined while no list can be served
+ * @param base undefined while no list can be served
  * @param overrides the reasons for which this one list is not refused
  * @param nowMs by this process's clock
  * @returns those of them for which it would have been
@@ -67,21 +67,21 @@ export type GuardedList = GuardMemory & Pick<ListContent, 'count' | 'profile' | 
  */
 export const guard = (
   next: ReadList,
-  held: GuardedList | undefined,
+  base: GuardedList | undefined,
   policy: GuardPolicy,
   overrides: readonly Overridable[],
   nowMs: number,
 ): readonly Overridable[] => {
-  if (!held) assertFieldsExist(next, policy);
+  if (!base) assertFieldsExist(next, policy);
   assertUsable(next, policy);
   if (next.count < policy.minBanks)
     throw new LoadError(
       'too_few',
       `the list has ${formatCount(next.count, 'usable entry', 'usable entries')}; GUARD_MIN_BANKS is ${policy.minBanks}`,
     );
-  if (!held || next.contentHash === held.contentHash || held.known.includes(next.contentHash))
+  if (!base || next.contentHash === base.contentHash || base.known.includes(next.contentHash))
     return [];
-  const marks = currentMarks(held, nowMs, policy.maxStaleMs);
+  const marks = currentMarks(base, nowMs, policy.maxStaleMs);
   const refusals = [findShrinkage(next, marks, policy), findDrift(next, marks, policy)].filter(
     (refusal) => refusal !== undefined,
   );
@@ -110,11 +110,11 @@ export const remember = (
   return { marks: own, known: known.slice(0, known.indexOf(next.contentHash)) };
 };
 
-/** The marks of `held`; after their time the list itself is the mark. */
-const currentMarks = (held: GuardedList, nowMs: number, maxStaleMs: number): Marks =>
-  nowMs - held.marks.sinceMs > Math.min(LONGEST_MEMORY_MS, maxStaleMs)
-    ? marksOf(held, nowMs)
-    : held.marks;
+/** The marks of `base`; after their time the list itself is the mark. */
+const currentMarks = (base: GuardedList, nowMs: number, maxStaleMs: number): Marks =>
+  nowMs - base.marks.sinceMs > Math.min(LONGEST_MEMORY_MS, maxStaleMs)
+    ? marksOf(base, nowMs)
+    : base.marks;
 
 type Profiled = Pick<ListContent, 'count' | 'profile'>;
 

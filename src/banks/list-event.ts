@@ -7,7 +7,7 @@ import type { LoadedList } from './reading/list-reader.ts';
 // What happens to the list, for the log, the metrics and the history.
 
 export type ListEvent =
-  /** Another list is held, or the same content came again. */
+  /** Another list is cached, or the same content came again. */
   | {
       readonly type: 'list-taken';
       readonly list: CachedList;

@@ -3,10 +3,10 @@ import type { Clock } from '../clock.ts';
 import { freshness, type Freshness, type FreshnessPolicy } from './freshness.ts';
 import type { CachedList, ServedList } from './cached-list.ts';
 
-// The list that is held, in lru-cache with the life that is left of it: what is too old to be
+// The list, in lru-cache with the life that is left of it: what is too old to be
 // served is not returned.
 
-export const createHeldList = (
+export const createListCache = (
   { ttlMs, maxStaleMs }: FreshnessPolicy,
   clock: Pick<Clock, 'monotonicMs'>,
 ) => {
