@@ -2,20 +2,17 @@
 // and what clients get without a list to serve. The error, the metrics, the answers, the status
 // page and the doctor use it, and a test compares the documents with it.
 
-export interface FailureKind extends FailureTexts {
+export interface FailureKind {
   /** The problem that clients get while there is no list to serve. */
   readonly problem:
     'provider_unavailable' | 'provider_timeout' | 'provider_invalid_answer' | 'internal_error';
-  /** A list has arrived, and was refused. */
-  readonly isRefusal?: true;
-}
-
-export interface FailureTexts {
   /** What is wrong, for an operator who does not know the service. */
   readonly summary: string;
   readonly actions: readonly Action[];
   /** The variables that may change it, with their values where those are few. */
   readonly variables: readonly string[];
+  /** A list has arrived, and was refused. */
+  readonly isRefusal?: true;
 }
 
 /** What to do: a sentence, or one that a shell command completes. */
@@ -265,6 +262,13 @@ export const FAILURE_KINDS = table({
     variables: ['BANK_FIELDS', 'GUARD_MAX_DRIFT'],
     isRefusal: true,
   },
+  /** A secret, a certificate or a key is in a file without usable content: no request was made. */
+  unusable_file: {
+    problem: 'provider_unavailable',
+    summary: 'No request was made, because a file that it needs cannot be used.',
+    actions: ['Correct the file of the variable that is named.', RETRIES],
+    variables: [],
+  },
   /** A defect of this service: anything thrown that is none of the above. */
   internal: {
     problem: 'internal_error',
@@ -273,10 +277,3 @@ export const FAILURE_KINDS = table({
     variables: [],
   },
 });
-
-/** In place of the texts of a kind, where a file of this service keeps the request from being made. */
-export const UNUSABLE_FILE_TEXTS: FailureTexts = {
-  summary: 'No request was made, because a file that it needs cannot be used.',
-  actions: ['Correct the file of the variable that is named.', RETRIES],
-  variables: [],
-};

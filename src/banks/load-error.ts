@@ -1,4 +1,4 @@
-import { FAILURE_KINDS, UNUSABLE_FILE_TEXTS, type FailureTexts } from '../failure-kinds.ts';
+import { FAILURE_KINDS } from '../failure-kinds.ts';
 
 // Why a list could not be loaded: one of the kinds of failure-kinds.ts, and what is known of this
 // case.
@@ -10,9 +10,6 @@ export const isLoadErrorKind = (value: unknown): value is LoadErrorKind =>
 
 export const LOAD_ERROR_KINDS: readonly LoadErrorKind[] =
   Object.keys(FAILURE_KINDS).filter(isLoadErrorKind);
-
-/** The `reasonCode` where a file that the request needs cannot be used: nobody was asked. */
-export const UNUSABLE_FILE = 'UNUSABLE_FILE';
 
 /**
  * A load failed. `message` is for operators' logs: words of this service only, never the provider's
@@ -26,11 +23,6 @@ export class LoadError extends Error {
   readonly retryAfterMs?: number | undefined;
   /** The status of the provider's response, where the status is what was wrong with it. */
   readonly upstreamStatus?: number | undefined;
-  /**
-   * What exactly failed, where the kind says too little: a code of Node, OpenSSL or undici, such as
-   * ECONNREFUSED, of RFC 6749, such as invalid_client, or one of src/provider/.
-   */
-  readonly reasonCode?: string | undefined;
   /** The published fields that are what was wrong. */
   readonly fields: readonly string[] = [];
 
@@ -42,7 +34,7 @@ export class LoadError extends Error {
 
   /** It says nothing of the provider: its cause is a file of this replica, or this program. */
   get isLocal(): boolean {
-    return this.kind === 'internal' || this.reasonCode === UNUSABLE_FILE;
+    return this.kind === 'internal' || this.kind === 'unusable_file';
   }
 
   static from(error: unknown): LoadError {
@@ -60,12 +52,5 @@ export class LoadError extends Error {
  */
 export const STOPPING = new LoadError('unreachable', 'the service is stopping');
 
-/** What is wrong and what to do, for operators. */
-export const explainFailure = ({
-  kind,
-  reasonCode,
-}: Pick<LoadError, 'kind' | 'reasonCode'>): FailureTexts =>
-  reasonCode === UNUSABLE_FILE ? UNUSABLE_FILE_TEXTS : FAILURE_KINDS[kind];
-
 type LoadErrorDetails = ErrorOptions &
-  Partial<Pick<LoadError, 'retryAfterMs' | 'upstreamStatus' | 'reasonCode' | 'fields'>>;
+  Partial<Pick<LoadError, 'retryAfterMs' | 'upstreamStatus' | 'fields'>>;

@@ -1,9 +1,9 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
-import { explainFailure, LoadError } from '../banks/load-error.ts';
+import { LoadError } from '../banks/load-error.ts';
 import type { Config } from '../config/config.ts';
-import { BASE_URL_VARIABLES, TOKEN } from '../failure-kinds.ts';
+import { BASE_URL_VARIABLES, FAILURE_KINDS, TOKEN } from '../failure-kinds.ts';
 import { isJsonObject } from '../json.ts';
 import { createParts, type PartsOptions } from './parts.ts';
 import { formatBytes, inWholeMs, toFailure, type Step } from './report.ts';
@@ -84,7 +84,7 @@ export const variablesOf = (
       : `PROVIDER_${environment.toUpperCase()}_BASE_URL`,
     [TOKEN]: tokenVariableOf(token),
   };
-  return explainFailure(error).variables.map((name) => names[name] ?? name);
+  return FAILURE_KINDS[error.kind].variables.map((name) => names[name] ?? name);
 };
 
 const tokenVariableOf = (token: Config['provider']['token']): string => {

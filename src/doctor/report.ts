@@ -1,9 +1,8 @@
 import { showName } from '../banks/field-names.ts';
 import type { LoadError } from '../banks/load-error.ts';
-import { explainFailure } from '../banks/load-error.ts';
 import type { FieldRule } from '../banks/reading/entry.ts';
 import type { ReadList } from '../banks/reading/list-reader.ts';
-import { RETRIES, RUN_DOCTOR, type Action } from '../failure-kinds.ts';
+import { FAILURE_KINDS, RETRIES, RUN_DOCTOR, type Action } from '../failure-kinds.ts';
 
 // How the steps of the doctor and the provider's fields read on a terminal: plain text in words of
 // this service.
@@ -24,7 +23,7 @@ export interface Step {
 
 /** @param variables those that may change it */
 export const toFailure = (name: string, error: LoadError, variables: readonly string[]): Step => {
-  const { summary, actions } = explainFailure(error);
+  const { summary, actions } = FAILURE_KINDS[error.kind];
   const next = actions.filter((action) => action !== RETRIES && action !== RUN_DOCTOR);
   return {
     name,

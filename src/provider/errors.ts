@@ -1,4 +1,4 @@
-import { LoadError, UNUSABLE_FILE } from '../banks/load-error.ts';
+import { LoadError } from '../banks/load-error.ts';
 import { codeOf } from '../error-code.ts';
 import { SecretFileError } from '../secrets/secrets.ts';
 
@@ -78,7 +78,7 @@ export const toExchangeError = (
 /** The same for an error before the request: a file that it needs may have no usable content. */
 export const toLoadError = (error: unknown): LoadError =>
   error instanceof SecretFileError
-    ? new LoadError('unreachable', error.message, { reasonCode: UNUSABLE_FILE })
+    ? new LoadError('unusable_file', error.message)
     : LoadError.from(error);
 
 /** The error's code as a note, such as ` (ECONNREFUSED)`. OpenSSL 3.5 has a slash in some. */

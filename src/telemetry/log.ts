@@ -2,7 +2,6 @@ import { pino, type DestinationStream, type Logger } from 'pino';
 import { isServable, type Freshness } from '../banks/freshness.ts';
 import { suggestFields } from '../banks/field-suggestion.ts';
 import type { ListEvent } from '../banks/list-event.ts';
-import { UNUSABLE_FILE } from '../banks/load-error.ts';
 import { countUnusable, NOTHING_REJECTED, REJECTION_REASONS } from '../banks/reading/entry.ts';
 import { toIso } from '../clock.ts';
 import type { LogLevel } from '../config/values.ts';
@@ -150,8 +149,8 @@ const createListLog = (logger: Logger, fieldsAreChosen: boolean) => {
       logSuggestion(event);
     },
     loadFailed: ({ error, state }: Pick<EventOf<'load-failed'>, 'error' | 'state'>): void => {
-      // Other fields are a change, and so is a file that becomes unusable or usable.
-      const failing = [error.kind, error.reasonCode === UNUSABLE_FILE, ...error.fields].join();
+      // Other fields are a change.
+      const failing = [error.kind, ...error.fields].join();
       if (logged.failing !== failing || logged.state !== state)
         logger[severityOf(state)](
           {

@@ -1,13 +1,10 @@
 import { expect, test } from '@jest/globals';
 import { writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
 import { join } from 'node:path';
 import supertest from 'supertest';
 import type { EnvironmentVariables } from '../../src/config/reader.ts';
 import { makeBanks } from '../helpers/banks.ts';
-import { closeLater } from '../helpers/close-later.ts';
 import { BANKS, UNUSABLE } from '../helpers/emulate.ts';
-import { listenOn } from '../helpers/free-port.ts';
 import { sendRaw, type RawAnswer } from '../helpers/raw-http.ts';
 import { nextLoad, startLoadedRig, type Rig } from '../helpers/rig.ts';
 import { eventually } from '../helpers/wait-until.ts';
@@ -142,27 +139,6 @@ test('a problem that names a field with another letter than those of ASCII is wh
     kind: 'drifted',
     detail: expect.stringContaining('razão'),
   });
-});
-
-test('a secret that the token endpoint uses as a name is in nothing that operators can read', async () => {
-  const secret = 'canary-client-secret';
-  const endpoint = createServer((_req, res) => void res.end(JSON.stringify({ [secret]: 1 })));
-  closeLater(() => endpoint.close());
-  rig = await startLoadedRig({
-    env: {
-      MANAGEMENT_TOKEN: TOKEN,
-      PROVIDER_ACCESS_TOKEN: '',
-      PROVIDER_CLIENT_ID: 'a-client',
-      PROVIDER_TOKEN_URL: `http://127.0.0.1:${await listenOn(endpoint)}/`,
-      PROVIDER_CLIENT_SECRET: secret,
-    },
-  });
-  const { detail } = await refresh(502);
-  const paths = ['/', '/healthz', '/metrics'];
-  const texts = paths.map(async (path) => (await supertest(rig.managementUrl).get(path)).text);
-  const read = [detail, ...(await Promise.all(texts)), rig.log()];
-  expect(detail).toContain('its members are [redacted]');
-  expect(read.filter((text) => text.includes(secret))).toEqual([]);
 });
 
 test('an unknown parameter or value of accept, another method and another path are refused', async () => {

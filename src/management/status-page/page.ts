@@ -4,8 +4,7 @@ import { isServable } from '../../banks/freshness.ts';
 import { toIso } from '../../clock.ts';
 import type { Minute } from '../../telemetry/history.ts';
 import { unusableOf } from '../../secrets/secrets.ts';
-import { explainFailure } from '../../banks/load-error.ts';
-import type { Action, ShellCommand } from '../../failure-kinds.ts';
+import { FAILURE_KINDS, type Action, type ShellCommand } from '../../failure-kinds.ts';
 import { formatCount } from '../../format-count.ts';
 import { formatDuration, formatTime } from './format.ts';
 import { html, type Html } from './html.ts';
@@ -180,7 +179,7 @@ const failureFact = ({ status: { failing, lastFailure }, nowMs }: PageContent): 
     'Last failed load',
     `${formatDuration(nowMs - atMs)} ago`,
     html`at ${time(atMs, nowMs)}; loads succeed again. Cause:
-    ${explainFailure(lastFailure.error).summary}`,
+    ${FAILURE_KINDS[lastFailure.error.kind].summary}`,
   );
 };
 

@@ -1,4 +1,3 @@
-import { explainFailure } from '../../banks/load-error.ts';
 import { FAILURE_KINDS, type Action } from '../../failure-kinds.ts';
 import type { DrainTimes } from '../drain-times.ts';
 import { formatCount } from '../../format-count.ts';
@@ -134,7 +133,7 @@ const whatUsersGet = ({ status, policy, nowMs }: Situation): PageVerdict => {
 
 const whatIsWrong = ({ status: { failure, failing }, nowMs }: Situation): Partial<PageVerdict> => {
   if (!failure || !failing) return {};
-  const { summary, actions } = explainFailure(failure);
+  const { summary, actions } = FAILURE_KINDS[failure.kind];
   const attempts = formatCount(failing.attempts, 'attempt', 'attempts');
   const history = [
     `Failing since ${formatSince(failing.sinceMs, nowMs)}`,
