@@ -12,14 +12,17 @@ declare module 'negotiator' {
   }
 }
 
-// The package's published types ask for a whole IncomingMessage, of which it reads these two parts.
+// It has no types of its own.
 declare module 'proxy-addr' {
-  import type { IncomingMessage } from 'node:http';
-
-  type IsTrusted = (address: string, hops: number) => boolean;
   const proxyAddr: {
-    (head: Pick<IncomingMessage, 'headers' | 'socket'>, isTrusted: IsTrusted): string;
-    compile(addresses: string[]): IsTrusted;
+    compile(addresses: string[]): (address: string, hops: number) => boolean;
   };
   export default proxyAddr;
+}
+
+// Node has it for every message since 15.4; its types know it of requests only.
+declare module 'http' {
+  interface OutgoingMessage<Request extends IncomingMessage = IncomingMessage> {
+    getRawHeaderNames(): string[];
+  }
 }

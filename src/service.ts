@@ -5,7 +5,7 @@ import type { Compressors } from './banks/representation.ts';
 import { systemClock, type Clock } from './clock.ts';
 import { ConfigError, secretSourcesOf, secretsOf, type Config } from './config/config.ts';
 import { createPublicServer } from './http/public-server.ts';
-import { createManagementServer } from './management/management-server.ts';
+import { createManagementServer } from './management/app.ts';
 import type { DrainTimes } from './management/drain-times.ts';
 import { createProvider } from './provider/provider.ts';
 import { createRedaction, type Redaction } from './secrets/redaction.ts';

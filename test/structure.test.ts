@@ -19,8 +19,7 @@ const MAY_IMPORT: Readonly<Record<string, string>> = {
   telemetry: 'secrets config banks provider sharing pino prom-client',
   'http-front': 'node:http',
   http: 'secrets config failure-kinds.ts banks telemetry http-front express helmet lru-cache negotiator node:http pino pino-http proxy-addr',
-  management:
-    'secrets config banks failure-kinds.ts telemetry http-front http express node:http pino',
+  management: 'secrets config banks failure-kinds.ts telemetry http-front http express node:http',
   doctor: 'secrets config banks failure-kinds.ts provider sharing undici',
   'service.ts': 'secrets config banks provider sharing telemetry http management',
   commands: 'secrets config banks provider sharing telemetry doctor service.ts',

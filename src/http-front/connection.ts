@@ -9,8 +9,7 @@ import {
   ON_ITS_WAY_MS,
   type Limits,
 } from './limits.ts';
-import type { RefusalCode, RefusalResponse } from './refusals.ts';
-import { writeRefusal } from './refusals.ts';
+import { writeRefusal, type RefusalCode, type RefusalResponse } from './refusals.ts';
 import { createRequestStream } from './request-stream.ts';
 
 // One connection, from its first byte to its last. It has one request at a time: the hot path
@@ -25,7 +24,7 @@ export interface Connection {
   state: State;
   /** For how long it has been in this state, in steps of `checkIntervalMs`. */
   waitedMs: number;
-  /** The last bytes of a head that has begun and not ended. */
+  /** The last bytes of a head that has begun, until node:http has made a request of it. */
   tail: Buffer;
   /** Whether the connection ends with the response to the request that is being handled. */
   isLast: boolean;
@@ -35,6 +34,9 @@ export interface Connection {
   stream: Duplex | undefined;
 }
 
+/** What is known of a request: if it could not be read, only who has sent it. */
+export type RequestHead = Readonly<Pick<IncomingMessage, 'method' | 'url' | 'headers' | 'socket'>>;
+
 /** What all connections of a server have in common. */
 export interface Shared {
   readonly limits: Limits;
@@ -42,18 +44,16 @@ export interface Shared {
   readonly respondToHead: RespondToHead | undefined;
   /** Gives `stream` to node:http as a connection. */
   readonly connectNode: (stream: Duplex, connection: Connection) => void;
-  readonly respondToRefused: (refusal: RefusalCode) => RefusalResponse;
-  readonly respondToFault: (error: unknown) => RefusalResponse;
+  readonly respondToRefused: (code: RefusalCode, head: RequestHead) => RefusalResponse;
   /** `draining`: each response is the last of its connection. `closed`: idle connections end. */
   phase: 'open' | 'draining' | 'closed';
 }
 
 /**
- * `idle`: between two requests. `receiving`: a head is awaited or has begun. `parsing`: node:http
- * has all of it, and has made no request of it yet. `responding`: the client waits, or has not read
- * all of its response. `closing`: it has its last response.
+ * `idle`: between two requests. `receiving`: a head is awaited or has begun. `responding`: the
+ * client waits, or has not read all of its response. `closing`: it has its last response.
  */
-type State = 'idle' | 'receiving' | 'parsing' | 'responding' | 'closing';
+type State = 'idle' | 'receiving' | 'responding' | 'closing';
 
 export const openConnection = (socket: Socket, shared: Shared): Connection => {
   const connection: Connection = {
@@ -67,13 +67,7 @@ export const openConnection = (socket: Socket, shared: Shared): Connection => {
     stream: undefined,
   };
   socket
-    .on('data', (chunk: Buffer) => {
-      try {
-        takeBytes(connection, chunk);
-      } catch (error) {
-        fail(connection, error, false);
-      }
-    })
+    .on('data', (chunk: Buffer) => takeBytes(connection, chunk))
     .on('end', () => takeEnd(connection))
     // 'close' follows.
     .on('error', () => undefined)
@@ -103,9 +97,8 @@ const takeBytes = (connection: Connection, chunk: Buffer): void => {
 
 /** The client has closed its side. */
 const takeEnd = (connection: Connection): void => {
-  const { state, tail } = connection;
-  if (tail.length > 0 || state === 'parsing') refuse(connection, 'bad_request');
-  else if (state === 'responding') connection.isLast = true;
+  if (connection.tail.length > 0) refuse(connection, 'bad_request');
+  else if (connection.state === 'responding') connection.isLast = true;
   else close(connection);
 };
 
@@ -114,40 +107,31 @@ const respondOnHotPath = (connection: Connection, bytes: Buffer): boolean => {
   const responded = shared.phase === 'open' && shared.respondToHead?.(bytes, socket);
   if (!responded) return false;
   connection.isLast = responded.isLast;
-  const { end } = responded;
+  const finish = (isWritten: boolean): void => {
+    responded.end(isWritten);
+    proceed(connection);
+  };
   // All of it has usually been written at once. If not, an empty write ends after all others.
-  if (socket.writableLength === 0) endHotResponse(connection, end, socket.writable);
+  if (socket.writableLength === 0) finish(socket.writable);
   else {
     enter(connection, 'responding');
     socket.pause();
-    socket.write('', (error) => endHotResponse(connection, end, !error));
+    socket.write('', (error) => finish(!error));
   }
   return true;
-};
-
-const endHotResponse = (
-  connection: Connection,
-  end: (isWritten: boolean) => void,
-  isWritten: boolean,
-): void => {
-  try {
-    end(isWritten);
-    proceed(connection);
-  } catch (error) {
-    fail(connection, error, true);
-  }
 };
 
 /** Passes the head on, and no byte behind it. */
 const giveToNode = (connection: Connection, bytes: Buffer): void => {
   const { socket, tail } = connection;
-  const end = endOfHead(tail, bytes);
   if (connection.state === 'idle') enter(connection, 'receiving');
-  if (end === undefined) connection.tail = Buffer.concat([tail, bytes.subarray(-3)]).subarray(-3);
-  else {
-    connection.tail = NOTHING;
+  const head = tail.length > 0 ? Buffer.concat([tail, bytes]) : bytes;
+  const endAt = head.indexOf(END_OF_HEAD);
+  const end = endAt < 0 ? bytes.length : endAt + END_OF_HEAD.length - tail.length;
+  // A copy: a part would keep all that was read at once.
+  connection.tail = Buffer.from(head.subarray(1 - END_OF_HEAD.length));
+  if (endAt >= 0) {
     connection.isLast = skipEmptyLines(bytes.subarray(end)).length > 0;
-    connection.state = 'parsing';
     socket.pause();
   }
   connection.stream ??= connectToNode(connection);
@@ -156,19 +140,17 @@ const giveToNode = (connection: Connection, bytes: Buffer): void => {
 
 const connectToNode = (connection: Connection): Duplex => {
   const { socket, shared } = connection;
-  const stream = createRequestStream(socket, {
-    onEnd: () => close(connection),
-    onDestroyed: () => {
-      if (connection.state !== 'closing') socket.destroy();
-    },
+  const stream = createRequestStream(socket, () => {
+    if (connection.state !== 'closing') socket.destroy();
   });
   shared.connectNode(stream, connection);
   return stream;
 };
 
-/** To be called with each response that node:http begins, before the application gets it. */
+/** To be called with each response that the application is about to get. */
 export const onNodeResponse = (connection: Connection, response: ServerResponse): void => {
-  if (connection.state === 'parsing') enter(connection, 'responding');
+  enter(connection, 'responding');
+  connection.tail = NOTHING;
   connection.isLast ||= hasContent(response.req) || connection.shared.phase !== 'open';
   if (connection.isLast) response.setHeader('Connection', 'close');
   response.once('close', () => proceed(connection));
@@ -193,31 +175,11 @@ const close = (connection: Connection): void => {
 };
 
 /** Tells the client that its request cannot be taken, and closes the connection. */
-export const refuse = (connection: Connection, code: RefusalCode): void => {
-  if (connection.state !== 'closing')
-    closeWith(connection, connection.shared.respondToRefused(code));
-};
-
-/**
- * Ends the request in which this error was thrown. `hasBegun`: only the end of the connection can
- * tell the client.
- */
-export const fail = (connection: Connection, error: unknown, hasBegun: boolean): void => {
-  const { socket, shared } = connection;
-  let response: RefusalResponse | undefined;
-  try {
-    response = shared.respondToFault(error);
-  } catch {
-    // The log fails as well: there is nobody left to tell.
-  }
-  if (hasBegun || !response) socket.destroy();
-  else closeWith(connection, response);
-};
-
-const closeWith = (connection: Connection, response: RefusalResponse): void => {
-  const { state, socket, stream } = connection;
-  if (state === 'closing' || !socket.writable) return;
-  writeRefusal(socket, response);
+export const refuse = (connection: Connection, code: RefusalCode, req?: IncomingMessage): void => {
+  const { state, socket, stream, shared } = connection;
+  if (state === 'closing') return;
+  const response = shared.respondToRefused(code, req ?? { headers: {}, socket });
+  writeRefusal(socket, req?.method, response);
   close(connection);
   stream?.destroy();
 };
@@ -231,7 +193,7 @@ export const endOverdue = (connection: Connection): void => {
   if (socket.writableLength > 0) {
     if (waitedMs > slowReaderMs) socket.destroy();
   } else if (state === 'responding') connection.waitedMs = 0;
-  else if (state === 'receiving' || state === 'parsing') {
+  else if (state === 'receiving') {
     if (waitedMs > headersTimeoutMs) refuse(connection, 'request_timeout');
   } else {
     const limitMs = state === 'closing' ? LINGER_MS : keepAliveTimeoutMs + KEEP_ALIVE_MARGIN_MS;
@@ -253,14 +215,6 @@ const skipEmptyLines = (bytes: Buffer): Buffer => {
   let start = 0;
   while (isLineEnd(bytes[start])) start += 1;
   return start > 0 ? bytes.subarray(start) : bytes;
-};
-
-/** Where the head ends in `bytes`, before which came `tail`; undefined: it does not. */
-const endOfHead = (tail: Buffer, bytes: Buffer): number | undefined => {
-  const atSeam = Buffer.concat([tail, bytes.subarray(0, 3)]).indexOf(END_OF_HEAD);
-  if (tail.length > 0 && atSeam >= 0) return atSeam + END_OF_HEAD.length - tail.length;
-  const start = bytes.indexOf(END_OF_HEAD);
-  return start < 0 ? undefined : start + END_OF_HEAD.length;
 };
 
 const isLineEnd = (byte = 0): boolean => byte === 0x0d || byte === 0x0a;

@@ -1,35 +1,35 @@
 import { once } from 'node:events';
-import { createServer as createHttpServer, type RequestListener, type Server } from 'node:http';
+import {
+  createServer as createHttpServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+} from 'node:http';
 import { createServer, type ListenOptions, type Server as NetServer } from 'node:net';
 import type { Duplex } from 'node:stream';
 import {
   closeIdle,
   endOverdue,
-  fail,
   onNodeResponse,
   openConnection,
   refuse,
   type Connection,
+  type RequestHead,
   type Shared,
 } from './connection.ts';
 import { createRespondToHead, type HotPath } from './hot-path.ts';
 import { HIGH_WATER_MARK_BYTES, MAX_HEADER_BYTES, MAX_HEADERS, type Limits } from './limits.ts';
-import type { RefusalCode, RefusalResponse } from './refusals.ts';
+import { refusalOf, toOriginForm, type RefusalCode, type RefusalResponse } from './refusals.ts';
 
 // An HTTP server that limits how long a client can stay, and how much it can take.
 
 export interface HttpFrontOptions {
   /** Responds to the ordinary requests for one path; without it, the application does. */
   readonly hotPath?: HotPath | undefined;
-  /**
-   * Loads the application that gets all other requests whose head could be read. Called before the
-   * port is bound.
-   */
-  readonly loadApp: () => Promise<RequestListener>;
-  /** Gives the response to a request that never gets to the application. */
-  readonly respondToRefused: (refusal: RefusalCode) => RefusalResponse;
-  /** Logs an error that was thrown in answering a request, and gives the response to that. */
-  readonly respondToFault: (error: unknown) => RefusalResponse;
+  /** Gets all other requests, with targets in origin-form. Must not throw, as Express does not. */
+  readonly app: RequestListener;
+  /** Gives the response to a request that the application does not get. */
+  readonly respondToRefused: (code: RefusalCode, head: RequestHead) => RefusalResponse;
   /** Called for each connection that was refused, because there are too many. */
   readonly onDropped?: () => void;
   readonly clock: DrainClock;
@@ -48,7 +48,7 @@ interface DrainOptions {
    * is about to end.
    */
   readonly noticeMs: number;
-  /** After this time, counted from the start, all open connections are closed. */
+  /** After this time, counted from the start and longer, all open connections are closed. */
   readonly graceMs: number;
 }
 
@@ -56,20 +56,16 @@ export type HttpFront = ReturnType<typeof createHttpFront>;
 
 export const createHttpFront = ({
   hotPath,
-  loadApp,
+  app,
   respondToRefused,
-  respondToFault,
   onDropped = () => undefined,
   clock,
   limits,
 }: HttpFrontOptions) => {
   const connections = new Set<Connection>();
   const byStream = new WeakMap<Duplex, Connection>();
-  let app: RequestListener = () => undefined;
-  const nodeServer = createNodeServer(
-    limits.keepAliveTimeoutMs,
-    (req, res) => app(req, res),
-    (stream) => byStream.get(stream),
+  const nodeServer = createNodeServer(limits.keepAliveTimeoutMs, app, (stream) =>
+    byStream.get(stream),
   );
   const shared: Shared = {
     limits,
@@ -79,7 +75,6 @@ export const createHttpFront = ({
       nodeServer.emit('connection', stream);
     },
     respondToRefused,
-    respondToFault,
     phase: 'open',
   };
   const server = createServer(
@@ -116,9 +111,6 @@ export const createHttpFront = ({
      * EADDRINUSE, to which it adds `port` and `host`.
      */
     listen: async (address: { readonly port: number; readonly host: string }): Promise<string> => {
-      // Before clients can take all file descriptors: Node 20 never loads a file again that it
-      // could not open once.
-      app = await loadApp();
       // A load balancer that was idle opens a connection for each of its clients at once. Those for
       // which the system has no room are delayed by a second or more.
       const url = await bind(server, { ...address, backlog: limits.connections });
@@ -133,15 +125,9 @@ export const createHttpFront = ({
      */
     drain: async ({ noticeMs, graceMs }: DrainOptions): Promise<void> => {
       shared.phase = 'draining';
-      let isOver = false;
-      const cancelCutOff = clock.after(graceMs, () => {
-        isOver = true;
-        destroyAll();
-      });
+      const cancelCutOff = clock.after(graceMs, destroyAll);
       await new Promise<void>((resolve) => void clock.after(noticeMs, resolve));
-      const closed = close();
-      if (isOver) destroyAll();
-      await closed;
+      await close();
       cancelCutOff();
     },
     /** Closes it now, with every connection. Resolves when that has happened. */
@@ -170,27 +156,25 @@ const createNodeServer = (
   });
   // One more, so that refusals.ts sees that there were too many.
   server.maxHeadersCount = MAX_HEADERS + 1;
-  const respond: RequestListener = (req, res) => {
-    const connection = connectionOf(req.socket);
-    if (!connection) return;
-    onNodeResponse(connection, res);
-    try {
-      app(req, res);
-    } catch (error) {
-      fail(connection, error, res.headersSent);
-    }
-  };
-  const refuseOn = (stream: Duplex, code: RefusalCode): void => {
+  const refuseOn = (stream: Duplex, code: RefusalCode, req?: IncomingMessage): void => {
     const connection = connectionOf(stream);
-    if (connection) refuse(connection, code);
+    if (connection) refuse(connection, code, req);
+  };
+  const respond: RequestListener = (req, res) => {
+    const refusal = refusalOf(req);
+    if (refusal) return refuseOn(req.socket, refusal, req);
+    const connection = connectionOf(req.socket);
+    if (connection) onNodeResponse(connection, res);
+    req.url = toOriginForm(req.url ?? '') ?? req.url;
+    app(req, res);
   };
   return (
     server
       .on('request', respond)
       // Node's own responses to these would be a 100 that invites a body, and a bare 417.
       .on('checkContinue', respond)
-      .on('checkExpectation', respond)
-      .on('connect', ({ socket }) => refuseOn(socket, 'method_not_allowed'))
+      .on('checkExpectation', (req) => refuseOn(req.socket, 'expectation_failed', req))
+      .on('connect', (req) => refuseOn(req.socket, 'method_not_allowed', req))
       .on('clientError', (error: NodeJS.ErrnoException, stream) => {
         const isTooLarge = error.code === 'HPE_HEADER_OVERFLOW';
         refuseOn(stream, isTooLarge ? 'headers_too_large' : 'bad_request');

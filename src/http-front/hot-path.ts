@@ -12,6 +12,8 @@ export interface HotPath {
   readonly headers: readonly string[];
   /** Gives the response, if it can be given at once; undefined: the application must give it. */
   readonly respond: (request: OrdinaryRequest) => HotResponse | undefined;
+  /** Is given what was thrown in reading or responding; the application gets that request. */
+  readonly onError: (error: unknown) => void;
 }
 
 interface HotResponse extends PreparedResponse {
@@ -32,15 +34,21 @@ interface Responded extends Pick<HotResponse, 'end'>, Pick<OrdinaryRequest, 'isL
 export type RespondToHead = (bytes: Buffer, socket: Socket) => Responded | undefined;
 
 export const createRespondToHead = (
-  { path, headers, respond }: HotPath,
+  { path, headers, respond, onError }: HotPath,
   keepAliveTimeoutMs: number,
 ): RespondToHead => {
   const read = createOrdinaryRequestReader(path, headers);
   const write = createWriteResponse(keepAliveTimeoutMs);
   return (bytes, socket) => {
-    const request = read(bytes, socket);
-    const response = request && respond(request);
-    if (!response) return undefined;
+    let request: OrdinaryRequest | undefined;
+    let response: HotResponse | undefined;
+    try {
+      request = read(bytes, socket);
+      response = request && respond(request);
+    } catch (error) {
+      onError(error);
+    }
+    if (!request || !response) return undefined;
     const { isLast } = request;
     write(socket, response, isLast);
     return { isLast, end: response.end };

@@ -4,4 +4,4 @@ export { createHttpFront, type HttpFront } from './front.ts';
 export type { FlatHeaders } from './headers.ts';
 export type { HotPath } from './hot-path.ts';
 export { LIMITS } from './limits.ts';
-export { refusalOf, type RefusalCode, type RefusalResponse } from './refusals.ts';
+export type { RequestHead } from './connection.ts';

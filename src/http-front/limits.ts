@@ -38,12 +38,6 @@ export const MAX_HEADERS = 100;
 export const MAX_TARGET_LENGTH = 8_000;
 
 /**
- * The length of a host with its port. A name has at most 253 characters (RFC 1035 section 2.3.4). A
- * URL parser normalises a longer one in a time that is quadratic in its length.
- */
-export const MAX_HOST_LENGTH = 260;
-
-/**
  * How much a socket reads ahead while it is paused, before one last read of up to 64 KiB: Node 20's
  * default. That of Node 22 and later is four times as large.
  */

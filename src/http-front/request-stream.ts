@@ -4,17 +4,8 @@ import { Duplex } from 'node:stream';
 // What node:http gets in place of a socket: it reads the bytes that connection.ts pushes, the heads
 // of one request after the other, and what it writes goes to the socket.
 
-export interface RequestStreamEvents {
-  /** node:http has written its last response. */
-  readonly onEnd: () => void;
-  /** The application, node:http or the connection has given up. */
-  readonly onDestroyed: () => void;
-}
-
-export const createRequestStream = (
-  socket: Socket,
-  { onEnd, onDestroyed }: RequestStreamEvents,
-): Duplex => {
+/** @param onDestroyed the application, node:http or the connection has given up */
+export const createRequestStream = (socket: Socket, onDestroyed: () => void): Duplex => {
   // Node reports no error to writes that are pending when the socket is destroyed. Such a write
   // never ends here: node:http would take its response for sent.
   const onceWritten = (done: () => void) => (error?: Error | null) => {
@@ -33,22 +24,12 @@ export const createRequestStream = (
         socket.write(chunk, encoding, index === last ? onceWritten(done) : undefined);
       socket.uncork();
     },
-    final: (done) => {
-      onEnd();
-      done();
-    },
     destroy: (error, done) => {
       onDestroyed();
       done(error);
     },
   });
   // What applications and monitoring agents read of a socket.
-  const { remoteAddress, remotePort, remoteFamily, localAddress, localPort } = socket;
-  return Object.assign(stream, {
-    remoteAddress,
-    remotePort,
-    remoteFamily,
-    localAddress,
-    localPort,
-  });
+  const { remoteAddress, remotePort, localAddress, localPort } = socket;
+  return Object.assign(stream, { remoteAddress, remotePort, localAddress, localPort });
 };

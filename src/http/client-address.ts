@@ -3,15 +3,14 @@ import proxyAddr from 'proxy-addr';
 import type { Config } from '../config/config.ts';
 import type { RequestHead } from './headers.ts';
 
-// The address of the client that sent a request, behind as many proxies as are trusted. Both paths
-// ask here. Trust is compiled as Express's `trust proxy` compiles it; Express's own `req.ip` would
+// The address of the client that sent a request, behind as many proxies as are trusted, for both
+// paths. Trust is compiled as Express's `trust proxy` compiles it. Express's own `req.ip` would
 // read a whole long X-Forwarded-For, and pass on text that is no address.
 
 /** Undefined if it is not known: the client has gone, or a proxy has written no address. */
 export type ClientAddress = (head: Pick<RequestHead, 'headers' | 'socket'>) => string | undefined;
 
 export const createClientAddress = (trustProxy: Config['trustProxy']): ClientAddress => {
-  if (trustProxy === undefined) return ({ socket }) => socket.remoteAddress;
   const isTrusted = createIsTrusted(trustProxy);
   return ({ headers, socket }) => {
     let address = socket.remoteAddress;
@@ -19,7 +18,7 @@ export const createClientAddress = (trustProxy: Config['trustProxy']): ClientAdd
     for (let hops = 0; address !== undefined && isTrusted(address, hops); hops += 1) {
       const entry = entries.pop();
       if (entry === undefined) break;
-      address = addressIn(entry);
+      address = addressIn(entry.trim());
     }
     return address;
   };
@@ -27,7 +26,7 @@ export const createClientAddress = (trustProxy: Config['trustProxy']): ClientAdd
 
 /** Whether the address that is `hops` away from this service is a trusted proxy's. */
 const createIsTrusted = (
-  trustProxy: number | readonly string[],
+  trustProxy: Config['trustProxy'] = 0,
 ): ((address: string, hops: number) => boolean) => {
   if (typeof trustProxy === 'number') return (_address, hops) => hops < trustProxy;
   const isInRange = proxyAddr.compile([...trustProxy]);
@@ -52,10 +51,8 @@ const MAX_FORWARDED_CHARS = 256;
 
 /** The IP address in an entry, without the port that some proxies add. */
 const addressIn = (entry: string): string | undefined => {
-  const text = entry.trim();
-  if (isIP(text) !== 0) return text;
-  const [, inBrackets, beforePort] = WITH_PORT.exec(text) ?? [];
-  const address = inBrackets ?? beforePort ?? '';
+  const [, inBrackets, beforePort] = WITH_PORT.exec(entry) ?? [];
+  const address = inBrackets ?? beforePort ?? entry;
   return isIP(address) === 0 ? undefined : address;
 };
 

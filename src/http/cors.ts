@@ -1,6 +1,6 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Config } from '../config/config.ts';
-import type { FlatHeaders } from './headers.ts';
+import { setHeaders, type FlatHeaders } from './headers.ts';
 
 // Which other origins may read the responses (the Fetch standard, section 3.2). Never with
 // credentials: there are none.
@@ -18,19 +18,23 @@ export const createCors = (origins: Config['corsOrigins']) => {
    */
   const headers = (origin: string | undefined): FlatHeaders =>
     allowed.get(isOpen ? '*' : (origin ?? '')) ?? NOT_ALLOWED;
+  /** Whether the responses differ by origin. */
+  const varies = allowed.size > 0 && !isOpen;
   return {
     headers,
+    varies,
+    /** For each response of Express. */
+    middleware: (req: IncomingMessage, res: ServerResponse, next: () => void): void => {
+      setHeaders(res, headers(req.headers.origin));
+      if (varies) res.setHeader('Vary', 'Origin');
+      next();
+    },
     /** More headers of the response to an OPTIONS request: empty unless it is a preflight. */
     preflightHeaders: (req: IncomingMessage): FlatHeaders => {
       const { origin, 'access-control-request-method': method } = req.headers;
       const isPreflight = origin !== undefined && method !== undefined;
       return isPreflight && headers(origin) !== NOT_ALLOWED ? PREFLIGHT_HEADERS : [];
     },
-    /**
-     * Whether the responses differ by origin, so that each must have `Vary: Origin`, refusals
-     * included.
-     */
-    varies: allowed.size > 0 && !isOpen,
     /**
      * Follows the origins: `same-origin` would prevent even an allowed frontend from embedding a
      * response.

@@ -1,12 +1,9 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { FlatHeaders } from '../http-front/index.ts';
+import type { ServerResponse } from 'node:http';
+import type { FlatHeaders, RequestHead } from '../http-front/index.ts';
 
 // The types of requests and headers, and functions that set headers.
 
-/** What a response and its log line depend on. */
-export type RequestHead = Readonly<Pick<IncomingMessage, 'method' | 'url' | 'headers' | 'socket'>>;
-
-export type { FlatHeaders };
+export type { FlatHeaders, RequestHead };
 
 export const setHeaders = (res: ServerResponse, headers: FlatHeaders): void => {
   for (let index = 0; index + 1 < headers.length; index += 2)

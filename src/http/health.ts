@@ -41,8 +41,8 @@ export const createHealthz =
   (_req: IncomingMessage, res: ServerResponse): void =>
     sendJson(res, summarizeHealth(options));
 
-interface ReadinessOptions {
-  readonly list: Pick<BankList, 'served'>;
+export interface ReadinessOptions {
+  readonly list: BankList;
   readonly isDraining: () => boolean;
 }
 

@@ -46,6 +46,12 @@ export const sendProblem = (
   code: ProblemCode,
   more?: ProblemMembers,
 ): void => {
+  codesSent.set(res, code);
   const { status, headers, body } = problemResponse(code, more);
   res.writeHead(status, headers).end(body);
 };
+
+const codesSent = new WeakMap<ServerResponse, ProblemCode>();
+
+/** The code of the problem that was sent, for the log; undefined: none was. */
+export const problemSentBy = (res: ServerResponse): ProblemCode | undefined => codesSent.get(res);

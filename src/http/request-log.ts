@@ -1,19 +1,21 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isIPv4 } from 'node:net';
+import type { Request } from 'express';
 import type { DestinationStream, Logger } from 'pino';
 import { pinoHttp } from 'pino-http';
 import { isServable, type Freshness } from '../banks/freshness.ts';
 import { toIso } from '../clock.ts';
 import type { Redaction } from '../secrets/redaction.ts';
-import { isServerError, type RequestEvent } from '../telemetry/events.ts';
+import { isServerError, REQUEST_REFUSALS, type RequestEvent } from '../telemetry/events.ts';
 import type { ClientAddress } from './client-address.ts';
-import { PROBES } from './health.ts';
 import type { RequestHead } from './headers.ts';
+import { problemSentBy } from './problems.ts';
 
-// One event and one log line for each finished request, with the same fields on both paths. Of the
-// request's headers only its identifiers and addresses are logged, and never the query: the others
-// may hold what a client did not mean to reveal. A fault in here costs the line, not the request.
+// One log line for each request, with the same fields whoever answers it, and one event for each
+// that is not refused. Of the request's headers only its identifiers and addresses are logged, and
+// never the query: the others may hold what a client did not mean to reveal. A fault in here costs
+// the line, not the request.
 
 interface RequestLogOptions {
   readonly logger: Logger;
@@ -21,35 +23,31 @@ interface RequestLogOptions {
   readonly logDestination: DestinationStream;
   readonly redact: Redaction['redact'];
   readonly clientAddress: ClientAddress;
-  /** Whose successes are logged at level debug; by default those of {@link PROBES}. */
-  readonly routineRoutes?: ReadonlySet<string>;
+  /** Whose successes are logged at level debug: they come every few seconds. */
+  readonly routineRoutes: ReadonlySet<string>;
   /** Is given every finished request, whatever the log's level. */
-  readonly emit?: (event: RequestEvent) => void;
+  readonly emit: (event: RequestEvent) => void;
 }
 
 export type RequestLog = ReturnType<typeof createRequestLog>;
 
 export const createRequestLog = (options: RequestLogOptions) => {
-  const { logger, logDestination, redact, clientAddress, emit } = options;
-  const { routineRoutes = PROBES } = options;
+  const { logger, logDestination, redact, clientAddress, routineRoutes, emit } = options;
   /** Of the requests that Express is handling. */
-  const records = new WeakMap<IncomingMessage, RequestRecord>();
+  const records = new WeakMap<ServerResponse, RequestRecord>();
   const isoTime = createIsoTime();
 
-  /** Reads what is gone at the end: Express rewrites the path, and the socket loses its address. */
   const begin = (head: RequestHead): RequestRecord => {
     const clientRequestId = requestIdOf(head);
     return {
       startedAtMs: performance.now(),
       requestId: clientRequestId ?? randomUUID(),
       clientRequestId,
-      method: head.method ?? '',
+      method: head.method,
       path: pathOf(head),
       ip: clientAddress(head),
       traceId: traceIdOf(head),
       listState: undefined,
-      refusal: undefined,
-      event: undefined,
     };
   };
 
@@ -61,56 +59,50 @@ export const createRequestLog = (options: RequestLogOptions) => {
     }
   };
 
-  const recordOf = (req: IncomingMessage): RequestRecord => {
-    let record = records.get(req);
-    if (!record) records.set(req, (record = begin(req)));
-    return record;
+  const describe = (_req: IncomingMessage, res: ServerResponse) => {
+    const record = records.get(res);
+    return record && { ...finish(record, res), err: res.err };
   };
-
-  /** What Express has answered: made once, for the log and for `emit`. */
-  const finish = (req: IncomingMessage, res: ServerResponse): RequestEvent => {
-    const record = recordOf(req);
-    return (record.event ??= eventOf(record, sentBy(req, res)));
-  };
-
   /** Logs what Express has answered. */
-  const logResponse = pinoHttp({
+  const logResponse = pinoHttp<Request>({
     logger,
-    genReqId: (req, res) => {
-      const { requestId } = recordOf(req);
-      res.setHeader('X-Request-Id', requestId);
-      return requestId;
-    },
     // By default both, with all their headers.
     serializers: { req: () => undefined, res: () => undefined },
     wrapSerializers: false,
-    customLogLevel: (req, res) => (res.err ? 'error' : levelOf(finish(req, res), routineRoutes)),
-    customSuccessMessage: () => 'request',
-    customErrorMessage: () => 'request',
-    customSuccessObject: (req, res) => lineOf(recordOf(req), finish(req, res)),
-    customErrorObject: (req, res) => ({
-      ...lineOf(recordOf(req), finish(req, res)),
-      err: res.err,
-    }),
+    customLogLevel: (req, res) => {
+      if (res.err) return 'error';
+      if (routineRoutes.has(routeOf(req))) return res.statusCode < 400 ? 'debug' : 'info';
+      if (!isServerError(res.statusCode)) return 'info';
+      const listState = records.get(res)?.listState;
+      return listState !== undefined && !isServable(listState) ? 'error' : 'warn';
+    },
+    customSuccessMessage: () => MESSAGE,
+    customErrorMessage: () => MESSAGE,
+    customSuccessObject: describe,
+    customErrorObject: describe,
   });
 
   return {
     /** For what Express answers: sets `X-Request-Id`, and logs the request once it is finished. */
-    middleware: (req: IncomingMessage, res: ServerResponse, next: () => void): void => {
-      if (emit) res.once('close', () => safely(() => emit(finish(req, res))));
+    middleware: (req: Request, res: ServerResponse, next: () => void): void => {
+      const record = begin(req);
+      records.set(res, record);
+      req.id = record.requestId;
+      res.setHeader('X-Request-Id', record.requestId);
+      res.once('close', () => {
+        safely(() => emit(eventOf(record, finish(record, res), 'express', routeOf(req))));
+      });
       logResponse(req, res, next);
     },
     /**
-     * For handlers: the state of the list that was served or could not be, and why the request was
-     * refused.
+     * For the route of /banks: the state of the list that is about to be served, or could not be.
+     * Caches keep a list for other clients, so it has an id that is not this client's.
      */
-    note: (req: IncomingMessage, notes: Partial<Notes>): void =>
-      void Object.assign(recordOf(req), notes),
-    /** Gives a response that caches keep for other clients an id that is not this client's. */
-    renewRequestId: (req: IncomingMessage, res: ServerResponse): void => {
-      const record = recordOf(req);
-      if (record.clientRequestId === undefined) return;
-      record.requestId = randomUUID();
+    noteList: (res: ServerResponse, listState: Freshness): void => {
+      const record = records.get(res);
+      if (!record) return;
+      record.listState = listState;
+      if (isServable(listState)) renewId(record);
       res.setHeader('X-Request-Id', record.requestId);
     },
     /**
@@ -118,113 +110,119 @@ export const createRequestLog = (options: RequestLogOptions) => {
      * `X-Request-Id`, and what logs the request once it is finished.
      */
     begin: (head: RequestHead, listState: Freshness, status: number, contentBytes: number) => {
-      const record = begin(head);
-      record.listState = listState;
-      if (record.clientRequestId !== undefined) record.requestId = randomUUID();
-      const sent = { answeredBy: 'hot_path', route: '/banks', status, contentBytes } as const;
+      const record = { ...begin(head), listState };
+      renewId(record);
       /** `isWritten`: whether all of it was written before the client was gone. */
-      const end = (isWritten: boolean): void => {
-        const event = eventOf(record, { ...sent, isWritten });
-        safely(() => emit?.(event));
-        if (logger.isLevelEnabled('info'))
-          safely(() => logDestination.write(toText(lineOf(record, event), isoTime(), redact)));
-      };
+      const end = (isWritten: boolean): void =>
+        safely(() => {
+          const line = lineOf(record, { status, code: undefined, contentBytes, isWritten });
+          if (logger.isLevelEnabled('info')) logDestination.write(toText(line, isoTime(), redact));
+          emit(eventOf(record, line, 'hot_path', '/banks'));
+        });
       return { requestId: record.requestId, end };
+    },
+    /** Logs a request that no application gets. @returns the identifier for `X-Request-Id` */
+    refused: (head: RequestHead, code: string, status: number, contentBytes: number): string => {
+      const record = begin(head);
+      logger.info(lineOf(record, { status, code, contentBytes, isWritten: true }), MESSAGE);
+      return record.requestId;
     },
   };
 };
 
-/** What a handler knows of its response. */
-type Notes = Pick<RequestEvent, 'listState' | 'refusal'>;
+const MESSAGE = 'request';
 
 /** What is known of a request while it is handled. */
-interface RequestRecord extends Pick<RequestEvent, 'method'>, Mutable<Notes> {
+interface RequestRecord {
   readonly startedAtMs: number;
-  readonly path: string;
+  readonly method: string | undefined;
+  readonly path: string | undefined;
   readonly ip: string | undefined;
   readonly traceId: string | undefined;
   /** The client's own, if it is well-formed. */
   readonly clientRequestId: string | undefined;
   /** That of the response. */
   requestId: string;
+  /** Of the list that was served, or why none could be; undefined for other responses. */
+  listState: Freshness | undefined;
   /** Once it is finished. */
-  event: RequestEvent | undefined;
+  line?: RequestLine;
 }
 
-type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
+/** Gives the response an identifier that is not the client's. */
+const renewId = (record: RequestRecord): void => {
+  if (record.clientRequestId !== undefined) record.requestId = randomUUID();
+};
 
-/** What was sent to the client, and by whom. */
-interface Sent extends Pick<RequestEvent, 'answeredBy' | 'route' | 'status'> {
+/** What was sent to the client. */
+interface Sent {
+  /** Undefined if the client went away before a response began. */
+  readonly status: number | undefined;
+  /** Of the problem, if it was one. */
+  readonly code: string | undefined;
   readonly contentBytes: number;
   readonly isWritten: boolean;
 }
 
-const sentBy = (
-  req: IncomingMessage & { readonly route?: { readonly path: string } },
-  res: ServerResponse,
-): Sent => ({
-  answeredBy: 'express',
-  // Express sets it once a route fits; the paths are constants of the code.
-  route: req.route?.path ?? 'other',
-  status: res.headersSent ? res.statusCode : undefined,
-  contentBytes: Number(res.getHeader('Content-Length') ?? 0),
-  isWritten: res.writableFinished,
-});
+/** What Express has sent: the same line for the log, once it is written, and for `emit`. */
+const finish = (record: RequestRecord, res: ServerResponse): RequestLine =>
+  (record.line ??= lineOf(record, {
+    status: res.headersSent ? res.statusCode : undefined,
+    code: problemSentBy(res),
+    contentBytes: Number(res.getHeader('Content-Length') ?? 0),
+    isWritten: res.writableFinished,
+  }));
 
-const eventOf = (record: RequestRecord, sent: Sent): RequestEvent => ({
-  type: 'request-finished',
-  route: sent.route,
-  answeredBy: sent.answeredBy,
-  listState: record.listState,
-  refusal: record.refusal,
-  method: record.method,
-  status: sent.status,
-  durationMs: Math.round((performance.now() - record.startedAtMs) * 1_000) / 1_000,
-  bytes: record.method === 'HEAD' ? 0 : sent.contentBytes,
-  aborted: !sent.isWritten,
-});
+/** Express sets it once a route fits; the paths are constants of the code. */
+const routeOf = ({ route }: Request): string => route?.path ?? 'other';
 
 /** What a line says of a request, in this order, between the time and the message. */
-const lineOf = (record: RequestRecord, event: RequestEvent) => ({
+const lineOf = (record: RequestRecord, { status, code, contentBytes, isWritten }: Sent) => ({
   requestId: record.requestId,
   /** If it is another one than that of the response. */
   clientRequestId: record.clientRequestId === record.requestId ? undefined : record.clientRequestId,
-  method: event.method,
+  method: record.method,
   path: record.path,
   /** Not `status`: log platforms read a line's severity from that name, before `severity`. */
-  statusCode: event.status,
-  code: event.refusal,
-  durationMs: event.durationMs,
-  bytes: event.bytes,
+  statusCode: status,
+  code,
+  durationMs: Math.round((performance.now() - record.startedAtMs) * 1_000) / 1_000,
+  bytes: record.method === 'HEAD' ? 0 : contentBytes,
   ip: record.ip,
   traceId: record.traceId,
-  aborted: event.aborted || undefined,
+  aborted: isWritten ? undefined : true,
 });
 
 type RequestLine = ReturnType<typeof lineOf>;
 
-/**
- * Requests for routine routes come every few seconds: their successes would be most of the log.
- */
-const levelOf = (
-  { route, status, listState }: RequestEvent,
-  routineRoutes: ReadonlySet<string>,
-) => {
-  if (routineRoutes.has(route)) return status !== undefined && status < 400 ? 'debug' : 'info';
-  if (!isServerError(status)) return 'info';
-  return listState !== undefined && !isServable(listState) ? 'error' : 'warn';
-};
+const eventOf = (
+  { listState }: RequestRecord,
+  { method = '', statusCode, code, durationMs, aborted = false }: RequestLine,
+  answeredBy: RequestEvent['answeredBy'],
+  route: string,
+): RequestEvent => ({
+  type: 'request-finished',
+  route,
+  answeredBy,
+  method,
+  status: statusCode,
+  durationMs,
+  aborted,
+  listState,
+  refusal: REQUEST_REFUSALS.find((refusal) => refusal === code),
+});
 
 const MAX_PATH_CHARS = 256;
 
 /** The path without its query; a path can be as long as a header. */
-export const pathOf = ({ url = '' }: Pick<RequestHead, 'url'>): string => {
+const pathOf = ({ url }: RequestHead): string | undefined => {
+  if (url === undefined) return undefined;
   const end = url.indexOf('?');
   return url.slice(0, Math.min(end < 0 ? url.length : end, MAX_PATH_CHARS));
 };
 
 /** The client's own, if it is well-formed. */
-const requestIdOf = ({ headers }: Pick<RequestHead, 'headers'>): string | undefined => {
+const requestIdOf = ({ headers }: RequestHead): string | undefined => {
   const given = headers['x-request-id'];
   return typeof given === 'string' && REQUEST_ID.test(given) ? given : undefined;
 };
@@ -232,7 +230,7 @@ const requestIdOf = ({ headers }: Pick<RequestHead, 'headers'>): string | undefi
 const REQUEST_ID = /^[\w.:+/=-]{1,128}$/;
 
 /** The trace-id of a well-formed `traceparent` header; `ff` is not a valid version. */
-const traceIdOf = ({ headers }: Pick<RequestHead, 'headers'>): string | undefined => {
+const traceIdOf = ({ headers }: RequestHead): string | undefined => {
   const value = headers['traceparent'];
   return typeof value === 'string' ? TRACE_PARENT.exec(value)?.[1] : undefined;
 };

@@ -1,16 +1,13 @@
 import { readFileSync } from 'node:fs';
-import type { RequestListener, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import { hostname } from 'node:os';
 import type { RequestHandler } from 'express';
-import type { DestinationStream, Logger } from 'pino';
 import type { Config } from '../config/config.ts';
-import { createApp } from '../http/app.ts';
-import { createClientAddress } from '../http/client-address.ts';
-import type { CommonHeaders } from '../http/common-headers.ts';
-import type { Cors } from '../http/cors.ts';
+import type { HttpFront } from '../http-front/index.ts';
+import { refuseMethod } from '../http/app.ts';
 import { sendUncached } from '../http/headers.ts';
 import { PROBES } from '../http/health.ts';
-import { createRequestLog } from '../http/request-log.ts';
+import { createPort, type PortOptions } from '../http/port.ts';
 import type { ManagementRefusedEvent } from '../telemetry/events.ts';
 import type { Minute } from '../telemetry/history.ts';
 import { createHostCheck, createTokenCheck, type OnRefusal } from './authorization.ts';
@@ -19,15 +16,11 @@ import { createDetailedHealthz, type DetailedHealthOptions } from './health.ts';
 import { createRefresh, type RefreshOptions } from './refresh.ts';
 import { commandsFor, renderPage } from './status-page/page.ts';
 
-// The routes of the management port: what must not be public. It listens on loopback by default,
-// and changes need a token.
+// The management port: what must not be public. It listens on loopback by default, and changes need
+// a token. It is bounded as the public port is, for fewer clients.
 
 /** What the management port needs of the service. */
-export interface ManagementServerOptions extends DetailedHealthOptions, RefreshOptions {
-  readonly isDraining: () => boolean;
-  readonly logger: Logger;
-  /** Where `logger` writes what it has redacted. */
-  readonly logDestination: DestinationStream;
+interface ManagementServerOptions extends PortOptions, DetailedHealthOptions, RefreshOptions {
   /** Gives all metrics in Prometheus's text format. */
   readonly metrics: { readonly exposition: () => Promise<string> };
   readonly history: { readonly minutes: () => readonly Minute[] };
@@ -38,29 +31,19 @@ export interface ManagementServerOptions extends DetailedHealthOptions, RefreshO
   readonly drain: () => DrainTimes | undefined;
 }
 
-/** The same, with the parts of its server. */
-interface ManagementAppOptions extends ManagementServerOptions {
-  readonly cors: Cors;
-  readonly commonHeaders: CommonHeaders;
-}
-
-export const createManagementApp = (
+export const createManagementServer = (
   config: Config,
-  options: ManagementAppOptions,
-): RequestListener => {
+  options: ManagementServerOptions,
+): HttpFront => {
   const { list, stores, secretFiles, environment, version } = options;
-  const { drain, clock, metrics, history, emit } = options;
-  const { logger, logDestination, redact, readToken } = options;
+  const { drain, clock, metrics, history, emit, redact, readToken } = options;
   const onRefusal: OnRefusal = (reason) => emit({ type: 'management-refused', reason });
-  const { hosts } = config.management;
-  const clientAddress = createClientAddress(config.trustProxy);
-  // Without `emit`: these requests are logged and not counted, since they are not users'.
-  const requestLog = createRequestLog({
-    logger,
-    logDestination,
-    redact,
-    clientAddress,
+  // No other origin is allowed. Its requests are logged and not counted, since they are not users'.
+  const port = createPort(config, {
+    ...options,
+    origins: [],
     routineRoutes: ROUTINE_ROUTES,
+    emit: () => undefined,
   });
   const instance = { environment, version, hostName: hostname(), fields: config.banks.fields };
   const statusPage: RequestHandler = (req, res) => {
@@ -77,9 +60,10 @@ export const createManagementApp = (
     const { html } = renderPage({ ...instance, ...now, redact });
     sendForBrowser(res, 'text/html', html);
   };
-  return createApp(
-    { ...options, requestLog },
-    (resource, app, refuse) => {
+  return port.createServer({
+    connections: MAX_CONNECTIONS,
+    define: (resource, app) => {
+      app.use(createHostCheck(config.management.hosts, onRefusal));
       resource('/healthz', createDetailedHealthz(options));
       resource('/metrics', async (_req, res) => {
         sendUncached(res, 'text/plain; version=0.0.4; charset=utf-8', await metrics.exposition());
@@ -91,14 +75,13 @@ export const createManagementApp = (
       app
         .route('/refresh')
         .post(createTokenCheck(readToken, onRefusal), createRefresh(options))
-        .all((req, res) => {
-          res.set('Allow', 'POST');
-          refuse(req, res, 'method_not_allowed');
-        });
+        .all(refuseMethod('POST'));
     },
-    createHostCheck(hosts, onRefusal),
-  );
+  });
 };
+
+/** For Prometheus, probes and some open status pages. */
+const MAX_CONNECTIONS = 100;
 
 /** An open status page asks every 5 s, and Prometheus asks for ever. */
 const ROUTINE_ROUTES = new Set([

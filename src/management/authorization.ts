@@ -2,7 +2,6 @@ import { hash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { isIP, isIPv6 } from 'node:net';
 import type { RequestHandler } from 'express';
-import type { Middleware } from '../http/app.ts';
 import { sendProblem } from '../http/problems.ts';
 import type { ManagementRefusedEvent } from '../telemetry/events.ts';
 
@@ -19,7 +18,7 @@ export type OnRefusal = (reason: ManagementRefusedEvent['reason']) => void;
  * allowed, and those that are configured. HTTP/1.0 may name none, as load balancers' checks do;
  * every browser names one.
  */
-export const createHostCheck = (hosts: readonly string[], onRefusal: OnRefusal): Middleware => {
+export const createHostCheck = (hosts: readonly string[], onRefusal: OnRefusal): RequestHandler => {
   const names = new Set(['localhost', ...hosts]);
   return ({ headers: { host } }, res, next) => {
     if (host === undefined || isManagementHost(host, names)) {

@@ -29,8 +29,7 @@ export const MANAGEMENT_REFUSALS = ['host', 'cross_origin', 'no_token', 'wrong_t
 
 /**
  * A request to the public port was refused before the application got it: it was malformed, too
- * large, too slow, or had to make room for others. A request that the application refuses has a
- * {@link RequestEvent}.
+ * large or too slow. A request that the application refuses has a {@link RequestEvent}.
  */
 export interface RequestRefusedEvent {
   readonly type: 'request-refused';
@@ -68,8 +67,6 @@ export interface RequestEvent {
   /** Undefined if the client went away before a response began. */
   readonly status: number | undefined;
   readonly durationMs: number;
-  /** Of content, without the head. */
-  readonly bytes: number;
   /** Whether the client went away before it had the whole response. */
   readonly aborted: boolean;
   /**
@@ -77,7 +74,7 @@ export interface RequestEvent {
    * any other response.
    */
   readonly listState: Freshness | undefined;
-  /** Why it was refused or given up; undefined: it was not. */
+  /** Why it was refused, whatever the state of the list is; undefined: it was not. */
   readonly refusal: RequestRefusal | undefined;
 }
 

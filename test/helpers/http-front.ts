@@ -30,6 +30,9 @@ export const createHotPath = (bodyFor = echo): HotPath => ({
       end: () => undefined,
     };
   },
+  onError: (error) => {
+    throw error;
+  },
 });
 
 const echo = ({ method, url }: OrdinaryRequest): Buffer => Buffer.from(`[${method} ${url}]`);
@@ -43,35 +46,32 @@ export const startServer = async (
 ) => {
   const clock = createManualClock();
   const refusals: RefusalCode[] = [];
-  const faults: unknown[] = [];
   const server = createHttpFront({
     hotPath,
-    loadApp: async () => app,
+    app,
     clock,
     respondToRefused: (refusal) => {
       refusals.push(refusal);
-      return REFUSALS[refusal];
-    },
-    respondToFault: (error) => {
-      faults.push(error);
-      return refused(500);
+      return refused(STATUSES[refusal]);
     },
     limits: { ...LIMITS, checkIntervalMs: 20, ...limits },
     ...options,
   });
   closeLater(() => server.close());
   const url = await server.listen({ port: 0, host: '127.0.0.1' });
-  return { url, server, clock, refusals, faults };
+  return { url, server, clock, refusals };
 };
 
-const refused = (status: number, body = '') => ({
+const refused = (status: number) => ({
   status,
-  headers: ['Content-Length', String(body.length), 'X-Refused', 'yes'],
-  body,
+  headers: ['Content-Length', '7', 'X-Refused', 'yes'],
+  body: 'refused',
 });
-const REFUSALS = {
-  bad_request: refused(400),
-  headers_too_large: refused(431),
-  request_timeout: refused(408, 'too late'),
-  method_not_allowed: refused(405),
+export const STATUSES: Readonly<Record<RefusalCode, number>> = {
+  bad_request: 400,
+  method_not_allowed: 405,
+  request_timeout: 408,
+  uri_too_long: 414,
+  expectation_failed: 417,
+  headers_too_large: 431,
 };

@@ -29,12 +29,6 @@ export const REFUSED: readonly Shape[] = [
   ['two Hosts in HTTP/1.0', 'GET /banks HTTP/1.0\r\nHost: a\r\nHost: b\r\n\r\n', [400]],
   ['a Host with a path', 'GET /banks HTTP/1.1\r\nHost: a/b\r\n\r\n', [400]],
   ['a Host with user info', 'GET /banks HTTP/1.1\r\nHost: me@a\r\n\r\n', [400]],
-  ['a Host of 261 bytes', `GET /banks HTTP/1.1\r\nHost: ${long(261)}\r\n\r\n`, [400]],
-  [
-    'an absolute target with a host of 261 bytes',
-    `GET http://${long(261)}/banks HTTP/1.1\r\n${HOST}\r\n`,
-    [400],
-  ],
   ['an asterisk for GET', `GET * HTTP/1.1\r\n${HOST}\r\n`, [400]],
   ['a target of another scheme', `GET file:///etc/passwd HTTP/1.1\r\n${HOST}\r\n`, [400]],
   [
@@ -63,15 +57,11 @@ export const ANSWERED: readonly Shape[] = [
   ['100 fields', `${GET}${fields(99)}\r\n`, [200]],
   ['a target of 8,000 bytes', `GET /banks?${long(7_993)} HTTP/1.1\r\n${HOST}\r\n`, [200]],
   ['the absolute form', `GET http://elsewhere/banks?x HTTP/1.1\r\n${HOST}\r\n`, [200]],
+  // Node's old URL parser, which Express would ask, takes no such host.
+  ['the absolute form of an odd host', `GET http://a%41,b/banks HTTP/1.1\r\n${HOST}\r\n`, [200]],
   ['HTTP/1.0 without Host', 'GET /banks HTTP/1.0\r\n\r\n', [200]],
   ['an empty Host', 'GET /banks HTTP/1.1\r\nHost:\r\n\r\n', [200]],
   ['an IPv6 Host', 'GET /banks HTTP/1.1\r\nHost: [::1]:3000\r\n\r\n', [200]],
-  ['a Host of 260 bytes', `GET /banks HTTP/1.1\r\nHost: ${long(260)}\r\n\r\n`, [200]],
-  [
-    'an absolute target with a host of 260 bytes',
-    `GET http://${long(260)}/banks HTTP/1.1\r\n${HOST}\r\n`,
-    [200],
-  ],
   [
     'an Upgrade, which is not taken',
     `${GET}Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n`,

@@ -1,7 +1,8 @@
 import { expect, test } from '@jest/globals';
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
-import { startServer } from '../helpers/http-front.ts';
+import { refusalOf } from '../../src/http-front/refusals.ts';
+import { startServer, STATUSES } from '../helpers/http-front.ts';
 import { closeLater } from '../helpers/close-later.ts';
 import { listenOn } from '../helpers/free-port.ts';
 import { createRandom, mutate } from '../helpers/random.ts';
@@ -9,13 +10,18 @@ import { PIECES_OF_REQUESTS } from '../helpers/raw-requests.ts';
 import { openRaw } from '../helpers/raw-http.ts';
 
 // Requests that arrive in pieces, cut at every byte, and mutated ones get the response that
-// node:http alone gives. Only the first: what comes with a request is discarded.
+// node:http alone gives if it refuses the same. Only the first: what comes with a request is
+// discarded.
 
 const echo: RequestListener = (req, res) => void res.end(`[${req.method} ${req.url}]`);
 
 const startAll = async (): Promise<string[]> => {
-  const plain = createServer({ requireHostHeader: false }, echo);
-  plain.on('checkContinue', echo).on('checkExpectation', echo);
+  const respond: RequestListener = (req, res) => {
+    const refusal = refusalOf(req);
+    if (refusal) res.writeHead(STATUSES[refusal]).end();
+    else echo(req, res);
+  };
+  const plain = createServer({ requireHostHeader: false }, respond).on('checkContinue', respond);
   plain.on('clientError', (_error, socket) => {
     socket.end('HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n');
   });

@@ -1,15 +1,9 @@
 import { expect, test } from '@jest/globals';
-import { createServer } from 'node:http';
 import { parseConfig } from '../../src/config/config.ts';
-import { createApp } from '../../src/http/app.ts';
-import { createClientAddress } from '../../src/http/client-address.ts';
-import { createCommonHeaders } from '../../src/http/common-headers.ts';
-import { createCors } from '../../src/http/cors.ts';
+import { createPort } from '../../src/http/port.ts';
 import { createPublicServer } from '../../src/http/public-server.ts';
-import { createRequestLog } from '../../src/http/request-log.ts';
 import { createLogger } from '../../src/telemetry/log.ts';
 import { closeLater } from '../helpers/close-later.ts';
-import { listenOn } from '../helpers/free-port.ts';
 import { startLoadedRig } from '../helpers/rig.ts';
 import { SANDBOX } from '../helpers/sandbox.ts';
 import { eventually } from '../helpers/wait-until.ts';
@@ -19,6 +13,28 @@ import { eventually } from '../helpers/wait-until.ts';
 
 type Place = 'choice' | 'log' | 'metric';
 
+const openLog = (beforeLine = (): void => undefined) => {
+  const lines: string[] = [];
+  const logDestination = {
+    write: (line: string) => {
+      beforeLine();
+      lines.push(line);
+    },
+  };
+  return {
+    parts: {
+      logDestination,
+      logger: createLogger('info', logDestination),
+      redact: (text: string) => text,
+    },
+    /** The lines so far, once there are `count`. */
+    lines: async (count: number): Promise<unknown[]> => {
+      await eventually(() => lines.length >= count);
+      return lines.map((line): unknown => JSON.parse(line));
+    },
+  };
+};
+
 /** The public port of a service that has a list, and a fault in the place that `breakAt` names. */
 const startFaulty = async (hotPath: string) => {
   const { service, clock, emulator } = await startLoadedRig();
@@ -27,13 +43,7 @@ const startFaulty = async (hotPath: string) => {
   const fail = (place: Place): void => {
     if (place === broken) throw new Error(`a fault in the ${place}`);
   };
-  const lines: string[] = [];
-  const logDestination = {
-    write: (line: string) => {
-      fail('log');
-      lines.push(line);
-    },
-  };
+  const log = openLog(() => fail('log'));
   const server = createPublicServer(parseConfig(env), {
     list: {
       ...service.list,
@@ -47,28 +57,20 @@ const startFaulty = async (hotPath: string) => {
     stores: () => [],
     secretFiles: () => [],
     isDraining: () => false,
-    logger: createLogger('info', logDestination),
-    logDestination,
-    redact: (text) => text,
     emit: () => fail('metric'),
+    ...log.parts,
   });
   const url = await server.listen({ host: '127.0.0.1', port: 0 });
   closeLater(() => server.close());
   return {
     banks: () => fetch(`${url}/banks`),
     breakAt: (place: Place | undefined) => void (broken = place),
-    /** The lines so far, once there are `count`. */
-    lines: async (count: number): Promise<unknown[]> => {
-      await eventually(() => lines.length >= count);
-      return lines.map((line): unknown => JSON.parse(line));
-    },
+    lines: log.lines,
   };
 };
 
-const SERVED = { severity: 'INFO', msg: 'request', statusCode: 200 };
-
 test.each(['on', 'off'])(
-  'with HOT_PATH=%s a fault in the choice of a response is one 500 and one line',
+  'with HOT_PATH=%s a fault in the choice of a response is one 500, and in its line',
   async (hotPath) => {
     const { banks, breakAt, lines } = await startFaulty(hotPath);
     breakAt('choice');
@@ -79,13 +81,16 @@ test.each(['on', 'off'])(
     expect(text).not.toContain('fault');
     breakAt(undefined);
     expect((await banks()).status).toBe(200);
-    expect(await lines(2)).toEqual([
+    // The hot path has a line of its own for what it gives to Express.
+    expect((await lines(hotPath === 'on' ? 3 : 2)).slice(-2)).toEqual([
       expect.objectContaining({
         severity: 'ERROR',
+        path: '/banks',
+        statusCode: 500,
         requestId: response.headers.get('x-request-id'),
         err: expect.objectContaining({ message: 'a fault in the choice' }),
       }),
-      expect.objectContaining(SERVED),
+      expect.objectContaining({ severity: 'INFO', msg: 'request', statusCode: 200 }),
     ]);
   },
 );
@@ -111,36 +116,31 @@ test.each(['on', 'off'])(
 );
 
 test('after the beginning of a response a fault ends the connection, and is one line', async () => {
-  const lines: string[] = [];
-  const logDestination = { write: (line: string) => void lines.push(line) };
-  const cors = createCors([]);
-  const app = createApp(
-    {
-      list: { served: () => undefined },
-      isDraining: () => false,
-      cors,
-      commonHeaders: createCommonHeaders(cors),
-      requestLog: createRequestLog({
-        logger: createLogger('info', logDestination),
-        logDestination,
-        redact: (text) => text,
-        clientAddress: createClientAddress(undefined),
-      }),
-    },
-    (resource) =>
+  const { service, clock, emulator } = await startLoadedRig();
+  const env = { ...SANDBOX, PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl };
+  const { parts, lines } = openLog();
+  const port = createPort(parseConfig(env), {
+    list: service.list,
+    clock,
+    isDraining: () => false,
+    origins: [],
+    routineRoutes: new Set(),
+    emit: () => undefined,
+    ...parts,
+  });
+  const server = port.createServer({
+    define: (resource) =>
       resource('/broken', (_req, res) => {
         res.write('the beginning');
         throw new Error('a fault');
       }),
-  );
-  const server = createServer(app);
+  });
+  const url = await server.listen({ host: '127.0.0.1', port: 0 });
   closeLater(() => server.close());
-  const url = `http://127.0.0.1:${await listenOn(server)}/broken`;
-  await expect(fetch(url).then((response) => response.text())).rejects.toThrow(
+  await expect(fetch(`${url}/broken`).then((response) => response.text())).rejects.toThrow(
     /fetch failed|terminated/,
   );
-  await eventually(() => lines.length > 0);
-  expect(lines.map((line): unknown => JSON.parse(line))).toEqual([
+  expect(await lines(1)).toEqual([
     expect.objectContaining({
       severity: 'ERROR',
       err: expect.objectContaining({ message: 'a fault' }),

@@ -1,5 +1,6 @@
 import type { BankList } from '../../banks/bank-list.ts';
 import type { HotPath } from '../../http-front/index.ts';
+import type { Logger } from 'pino';
 import type { CommonHeaders } from '../common-headers.ts';
 import type { RequestLog } from '../request-log.ts';
 import type { AnswerBanks } from './answer.ts';
@@ -13,10 +14,11 @@ interface HotPathOptions {
   readonly answerBanks: AnswerBanks;
   readonly requestLog: RequestLog;
   readonly commonHeaders: CommonHeaders;
+  readonly logger: Logger;
 }
 
 export const createHotPath = (options: HotPathOptions): HotPath => {
-  const { list, answerBanks, commonHeaders, requestLog } = options;
+  const { list, answerBanks, commonHeaders, requestLog, logger } = options;
   return {
     path: '/banks',
     headers: [
@@ -40,5 +42,6 @@ export const createHotPath = (options: HotPathOptions): HotPath => {
       const common = commonHeaders(request.headers.origin);
       return { status, common, headers, body, requestId, end };
     },
+    onError: (error) => logger.error({ err: error }, 'unexpected error on the hot path'),
   };
 };

@@ -21,18 +21,14 @@ export const createBanksRoute = ({ list, answerBanks, requestLog }: BanksRouteOp
   const send = (req: IncomingMessage, res: ServerResponse, served: ServedList): void => {
     const answer = answerBanks(req.headers, served);
     if (answer === 'precondition_failed') return sendProblem(res, answer);
-    requestLog.note(req, { listState: answer.listState });
-    requestLog.renewRequestId(req, res);
+    requestLog.noteList(res, answer.listState);
     // Node sends no body in response to HEAD.
     setHeaders(res, answer.headers);
     res.writeHead(answer.status).end(answer.body);
   };
 
   /** The list once there is one; undefined after the response that there is none. */
-  const waitForList = async (
-    req: IncomingMessage,
-    res: ServerResponse,
-  ): Promise<ServedList | undefined> => {
+  const waitForList = async (res: ServerResponse): Promise<ServedList | undefined> => {
     // A request whose connection has been closed keeps nothing: neither itself nor its headers.
     const closed = new AbortController();
     res.once('close', () => closed.abort());
@@ -41,7 +37,7 @@ export const createBanksRoute = ({ list, answerBanks, requestLog }: BanksRouteOp
     } catch (error) {
       if (closed.signal.aborted) return undefined;
       if (!(error instanceof LoadError)) throw error;
-      requestLog.note(req, { listState: list.status().state });
+      requestLog.noteList(res, list.status().state);
       res.setHeader('Retry-After', Math.max(1, Math.ceil(list.retryInMs() / 1_000)));
       sendProblem(res, FAILURE_KINDS[error.kind].problem);
       return undefined;
@@ -49,7 +45,7 @@ export const createBanksRoute = ({ list, answerBanks, requestLog }: BanksRouteOp
   };
 
   return async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
-    const served = list.served() ?? (await waitForList(req, res));
+    const served = list.served() ?? (await waitForList(res));
     if (served) send(req, res, served);
   };
 };

@@ -45,6 +45,7 @@ const anyLine = {
   ip: '127.0.0.1',
   msg: 'request',
 };
+const NOT_FOUND = { statusCode: 404, code: 'not_found' };
 
 test('an ordinary request is logged at info, a successful probe at debug, another 5xx at warn', async () => {
   rig = await startLoadedRig({ env: { LOG_LEVEL: 'debug', MANAGEMENT_TOKEN: TOKEN } });
@@ -82,7 +83,13 @@ test.each(['on', 'off'])(
     const redacted = { clientRequestId: '[redacted]', traceId: '[redacted]' };
     expect(await linesOf(2)).toEqual([
       { ...anyLine, path: '/banks', ...redacted },
-      { ...anyLine, path: '/[redacted]', requestId: '[redacted]', traceId: '[redacted]' },
+      {
+        ...anyLine,
+        ...NOT_FOUND,
+        path: '/[redacted]',
+        requestId: '[redacted]',
+        traceId: '[redacted]',
+      },
     ]);
   },
 );
@@ -111,7 +118,8 @@ test.each(['on', 'off'])(
         const isKnown = wellFormed.includes(id);
         const isKept = isKnown && status === 404;
         expected.push({ status, requestId: isKept ? id : anyUuid });
-        lines.push({ ...anyLine, requestId, ...(isKnown && !isKept && { clientRequestId: id }) });
+        const shownId = isKnown && !isKept && { clientRequestId: id };
+        lines.push({ ...anyLine, requestId, ...shownId, ...(status === 404 && NOT_FOUND) });
       }
     expect(seen).toEqual(expected);
     expect(await linesOf(seen.length)).toEqual(lines);
