@@ -11,8 +11,6 @@ export interface FailureKind {
   readonly actions: readonly Action[];
   /** The variables that may change it, with their values where those are few. */
   readonly variables: readonly string[];
-  /** A list has arrived, and was refused. */
-  readonly isRefusal?: true;
 }
 
 /** What to do: a sentence, or one that a shell command completes. */
@@ -26,7 +24,7 @@ export const RETRIES: Action = {
 };
 const withDoctor = (text: string): Action => ({ text, command: 'doctor' });
 export const RUN_DOCTOR = withDoctor(
-  'The doctor makes one request to the provider and reports each step:',
+  'The doctor makes one request to the provider, tries stores and ports, and reports each step:',
 );
 
 /** The base address of the environment, or the address of the token endpoint. */
@@ -189,7 +187,6 @@ export const FAILURE_KINDS = table({
       'Until the provider stops, take the field that contains it out of BANK_FIELDS, and restart this service.',
     ],
     variables: ['BANK_FIELDS'],
-    isRefusal: true,
   },
   /** Fewer entries than GUARD_MIN_BANKS. */
   too_few: {
@@ -200,7 +197,6 @@ export const FAILURE_KINDS = table({
       'Ask the provider whether this client may see the banks. If so few are right, lower GUARD_MIN_BANKS.',
     ],
     variables: ['GUARD_MIN_BANKS'],
-    isRefusal: true,
   },
   /** The share of unusable entries is above GUARD_MAX_SHRINK. */
   unusable_entries: {
@@ -213,7 +209,6 @@ export const FAILURE_KINDS = table({
       ),
     ],
     variables: ['BANK_FIELDS', 'BANK_REQUIRED_FIELDS', 'GUARD_MAX_SHRINK'],
-    isRefusal: true,
   },
   /**
    * No entry has a field of BANK_FIELDS that is not optional, and no list is cached to compare
@@ -228,7 +223,6 @@ export const FAILURE_KINDS = table({
       'Correct the name. If the field may really be missing, write ? after it in BANK_FIELDS. Then restart this service.',
     ],
     variables: ['BANK_FIELDS'],
-    isRefusal: true,
   },
   /**
    * The list lost more than GUARD_MAX_SHRINK of the cached one's entries, or of the largest one's
@@ -242,7 +236,6 @@ export const FAILURE_KINDS = table({
       { text: 'If they are, accept this one list:', command: 'accept-shrunk' },
     ],
     variables: ['GUARD_MAX_SHRINK'],
-    isRefusal: true,
   },
   /** More than GUARD_MAX_DRIFT of the entries lost a published field, or changed its JSON type. */
   drifted: {
@@ -260,7 +253,6 @@ export const FAILURE_KINDS = table({
       },
     ],
     variables: ['BANK_FIELDS', 'GUARD_MAX_DRIFT'],
-    isRefusal: true,
   },
   /** A secret, a certificate or a key is in a file without usable content: no request was made. */
   unusable_file: {

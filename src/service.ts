@@ -6,7 +6,6 @@ import { systemClock, type Clock } from './clock.ts';
 import { ConfigError, secretSourcesOf, secretsOf, type Config } from './config/config.ts';
 import { createPublicServer } from './http/public-server.ts';
 import { createManagementServer } from './management/app.ts';
-import type { DrainTimes } from './management/drain-times.ts';
 import { createProvider } from './provider/provider.ts';
 import { createRedaction, type Redaction } from './secrets/redaction.ts';
 import { createSecrets } from './secrets/secrets.ts';
@@ -45,7 +44,7 @@ export const createService = (config: Config, options: ServiceOptions) => {
   const redaction = options.redaction ?? createRedaction();
   const { addSecret, redact, findEcho } = redaction;
   for (const [variable, secret] of secretsOf(config)) addSecret(variable, secret);
-  let drain: DrainTimes | undefined;
+  let isDraining = false;
   // `telemetry` is assigned below: nothing is emitted while the parts are made.
   const emit = (event: ServiceEvent): void => telemetry.emit(event);
 
@@ -126,7 +125,7 @@ export const createService = (config: Config, options: ServiceOptions) => {
     environment: providerConfig.environment,
     stores: telemetry.stores,
     secretFiles: secrets.states,
-    isDraining: () => drain !== undefined,
+    isDraining: () => isDraining,
   };
   const publicServer = createPublicServer(config, serverOptions);
   const managementServer = createManagementServer(config, {
@@ -145,8 +144,11 @@ export const createService = (config: Config, options: ServiceOptions) => {
         ...(tokenProblem === undefined ? [] : [tokenProblem]),
       ];
     },
-    drain: () => drain,
   });
+
+  const assertNotStopped = (): void => {
+    if (isDraining) throw new Error('The service was stopped while it started.');
+  };
 
   const stopList = async (): Promise<void> => {
     secrets.stop();
@@ -165,9 +167,9 @@ export const createService = (config: Config, options: ServiceOptions) => {
      */
     start: async () => {
       const unusable = await secrets.check();
-      assertNotStopped(drain);
+      assertNotStopped();
       await list.restore(await snapshot?.read());
-      assertNotStopped(drain);
+      assertNotStopped();
       // With a list to serve, the service starts: the files can be corrected while it runs.
       if (unusable.length > 0 && !list.served()) {
         await stopList();
@@ -178,9 +180,9 @@ export const createService = (config: Config, options: ServiceOptions) => {
       // First, with all that it loads: clients of the public port can take all file descriptors.
       const { listen } = config.management;
       const managementUrl = listen && (await managementServer.listen(listen));
-      assertNotStopped(drain);
+      assertNotStopped();
       const publicUrl = await publicServer.listen(config.listen);
-      assertNotStopped(drain);
+      assertNotStopped();
       logger.info(
         {
           url: publicUrl,
@@ -202,8 +204,7 @@ export const createService = (config: Config, options: ServiceOptions) => {
      */
     stop: async ({ noticeMs }: { readonly noticeMs: number }): Promise<void> => {
       logger.info({ noticeMs: Math.round(noticeMs), graceMs: config.shutdownGraceMs }, 'draining');
-      const nowMs = clock.wallMs();
-      drain = { acceptsUntilMs: nowMs + noticeMs, endsByMs: nowMs + config.shutdownGraceMs };
+      isDraining = true;
       await publicServer.drain({ noticeMs, graceMs: config.shutdownGraceMs });
       await stopList();
       // The management port closes last: operators may watch the drain, and a refresh that waits
@@ -213,8 +214,4 @@ export const createService = (config: Config, options: ServiceOptions) => {
       logger.info('stopped');
     },
   };
-};
-
-const assertNotStopped = (drain: DrainTimes | undefined): void => {
-  if (drain) throw new Error('The service was stopped while it started.');
 };

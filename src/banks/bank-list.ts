@@ -16,7 +16,7 @@ import { freshness, isServable, type Freshness, type FreshnessPolicy } from './f
 import { guard, remember, type GuardPolicy, type Overridable } from './guard.ts';
 import { createListCache } from './list-cache.ts';
 import type { CachedList, ServedList } from './cached-list.ts';
-import { compareLists, type ListChange } from './list-change.ts';
+import { compareLists } from './list-change.ts';
 import type { ListEvent, ListLoad, ListSource } from './list-event.ts';
 import { LoadError, STOPPING } from './load-error.ts';
 import type { LoadedList } from './reading/list-reader.ts';
@@ -55,10 +55,6 @@ export interface ListStatus {
   readonly failure: LoadError | undefined;
   /** `sinceMs`: when the first one failed, in wall-clock milliseconds. */
   readonly failing: { readonly sinceMs: number; readonly attempts: number } | undefined;
-  /** The newest failure, whether or not a list has followed; `atMs` by the wall clock. */
-  readonly lastFailure: { readonly error: LoadError; readonly atMs: number } | undefined;
-  /** The last change beyond GUARD_MAX_SHRINK that this replica saw; `atMs` by the wall clock. */
-  readonly largeChange: (ListChange & { readonly atMs: number }) | undefined;
   /** Whether Redis has the list too; undefined without Redis. */
   readonly isShared: boolean | undefined;
   /** Whether this replica is loading. */
@@ -119,8 +115,6 @@ export const createBankList = (options: BankListOptions) => {
   /** Until when the load of another replica is waited for. */
   let holdUntilMs = 0;
   let failing: (Failing & { readonly sinceMs: number }) | undefined;
-  let lastFailure: ListStatus['lastFailure'];
-  let largeChange: ListStatus['largeChange'];
   /** When the next load is due. */
   let nextAtMs = -Infinity;
   let loading: Promise<void> | undefined;
@@ -219,7 +213,6 @@ export const createBankList = (options: BankListOptions) => {
 
   const noteFailure = (failure: Failing): void => {
     failing = { ...failure, sinceMs: failing?.sinceMs ?? now() };
-    lastFailure = { error: failure.error, atMs: clock.wallMs() };
     changes.emit('change');
   };
 
@@ -354,7 +347,6 @@ export const createBankList = (options: BankListOptions) => {
     options.save(taken);
     const { maxShrink } = options.guard;
     const change = previous && !isSame ? compareLists(previous, taken, maxShrink) : undefined;
-    if (change?.isLarge) largeChange = { ...change, atMs: clock.wallMs() };
     emit({ type: 'list-taken', list: taken, previous, source, state, change, load });
     changes.emit('change');
   };
@@ -408,8 +400,6 @@ export const createBankList = (options: BankListOptions) => {
           sinceMs: clock.wallMs() - (now() - failing.sinceMs),
           attempts: failing.attempts,
         },
-        lastFailure,
-        largeChange,
         isShared: fleet.isShared ? view.up && view.id === (cached?.id ?? '') : undefined,
         isLoading: loading !== undefined,
         nextLoadInMs: loading ? 0 : Math.max(0, nextAtMs - now()),

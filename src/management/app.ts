@@ -11,7 +11,6 @@ import { createPort, type PortOptions } from '../http/port.ts';
 import type { ManagementRefusedEvent } from '../telemetry/events.ts';
 import type { Minute } from '../telemetry/history.ts';
 import { createHostCheck, createTokenCheck, type OnRefusal } from './authorization.ts';
-import type { DrainTimes } from './drain-times.ts';
 import { createDetailedHealthz, type DetailedHealthOptions } from './health.ts';
 import { createRefresh, type RefreshOptions } from './refresh.ts';
 import { commandsFor, renderPage } from './status-page/page.ts';
@@ -27,8 +26,6 @@ interface ManagementServerOptions extends PortOptions, DetailedHealthOptions, Re
   readonly emit: (event: ManagementRefusedEvent) => void;
   /** Gives the management token; undefined: there is none, and nobody is authorised. */
   readonly readToken: (() => Promise<string>) | undefined;
-  /** When the drain under way ends; undefined: there is none. */
-  readonly drain: () => DrainTimes | undefined;
 }
 
 export const createManagementServer = (
@@ -36,7 +33,7 @@ export const createManagementServer = (
   options: ManagementServerOptions,
 ): HttpFront => {
   const { list, stores, secretFiles, environment, version } = options;
-  const { drain, clock, metrics, history, emit, redact, readToken } = options;
+  const { isDraining, clock, metrics, history, emit, readToken } = options;
   const onRefusal: OnRefusal = (reason) => emit({ type: 'management-refused', reason });
   // No other origin is allowed. Its requests are logged and not counted, since they are not users'.
   const port = createPort(config, {
@@ -54,10 +51,10 @@ export const createManagementServer = (
       stores: stores(),
       secretFiles: secretFiles(),
       minutes: history.minutes(),
-      drain: drain(),
+      isDraining: isDraining(),
       commands: commandsFor(req, readToken !== undefined),
     };
-    const { html } = renderPage({ ...instance, ...now, redact });
+    const { html } = renderPage({ ...instance, ...now });
     sendForBrowser(res, 'text/html', html);
   };
   return port.createServer({

@@ -6,7 +6,6 @@ import { countUnusable } from '../banks/reading/entry.ts';
 import { toIso } from '../clock.ts';
 import { JSON_TYPE, sendUncached } from '../http/headers.ts';
 import { sendProblem } from '../http/problems.ts';
-import type { Redaction } from '../secrets/redaction.ts';
 import type { SecretFileState } from '../secrets/secrets.ts';
 
 // `POST /refresh`: an operator's load, and what became of it.
@@ -16,7 +15,6 @@ export interface RefreshOptions {
   /** Reads all secrets again, and says what failed. */
   readonly renewSecrets: () => Promise<readonly string[]>;
   readonly secretFiles: () => readonly SecretFileState[];
-  readonly redact: Redaction['redact'];
 }
 
 /**
@@ -28,7 +26,7 @@ export interface RefreshOptions {
  * other replicas get the list once it can.
  */
 export const createRefresh =
-  ({ list, renewSecrets, secretFiles, redact }: RefreshOptions): RequestHandler =>
+  ({ list, renewSecrets, secretFiles }: RefreshOptions): RequestHandler =>
   async (req, res) => {
     const overrides = toOverrides(req.query);
     if (!overrides) {
@@ -51,12 +49,12 @@ export const createRefresh =
     if (result.outcome === 'failed') {
       const { kind, message } = result.error;
       const detail = [...problems, `${message}${hintFor(kind, overrides)}`].join('. ');
-      sendProblem(res, 'refresh_failed', { detail: redact(detail), kind });
+      sendProblem(res, 'refresh_failed', { detail, kind });
       return;
     }
     if (problems.length > 0) {
       sendProblem(res, 'secrets_not_renewed', {
-        detail: redact(['The list was renewed', ...problems].join('. ')),
+        detail: ['The list was renewed', ...problems].join('. '),
         secretFiles: toMembers(secretFiles()),
       });
       return;

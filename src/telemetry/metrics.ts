@@ -49,15 +49,15 @@ export const createMetrics = (config: Config, options: MetricsOptions) => {
           { status: statusClass(event.response?.status) },
           event.durationMs / 1_000,
         );
-      else if (event.type === 'list-taken' && event.load)
-        counters.refreshes.inc({
-          outcome: event.change || !event.previous ? 'changed' : 'unchanged',
-        });
-      else if (event.type === 'load-failed') counters.refreshes.inc({ outcome: event.error.kind });
+      else if (event.type === 'list-taken') {
+        const { change, previous, load } = event;
+        if (load)
+          counters.refreshes.inc({ outcome: change || !previous ? 'changed' : 'unchanged' });
+        if (change?.isLarge) counters.largeChange.set(options.clock.wallMs() / 1_000);
+      } else if (event.type === 'load-failed')
+        counters.refreshes.inc({ outcome: event.error.kind });
       else if (event.type === 'token-renewed') counters.tokens.inc({ outcome: 'renewed' });
       else if (event.type === 'token-renewal-failed') counters.tokens.inc({ outcome: 'failed' });
-      else if (event.type === 'store-failed')
-        counters.stores.inc({ store: STORE_LABELS[event.store] });
       else if (event.type === 'request-refused') counters.refusals.inc({ code: event.code });
       else if (event.type === 'connection-dropped') counters.dropped.inc();
       else if (event.type === 'management-refused')
@@ -154,11 +154,6 @@ const addGauges = (
     () => inSeconds(cached()?.changedAtMs),
   );
   gauge(
-    'banks_list_last_large_change_timestamp_seconds',
-    'When the list last changed by more than GUARD_MAX_SHRINK, as this instance saw it',
-    () => inSeconds(list.status().largeChange?.atMs),
-  );
-  gauge(
     'banks_list_incomplete',
     "1 while the provider's response linked to a next page, so the cached list is probably incomplete",
     () => Number(cached()?.hasNextPage ?? false),
@@ -193,13 +188,20 @@ const addGauges = (
   );
 };
 
-const createCounters = (registry: Registry, { stores, lostLogLines }: MetricsOptions) => {
+const createCounters = (registry: Registry, { lostLogLines }: MetricsOptions) => {
   /** Counts for each of the label's `values`, from 0. */
   const counter = (name: string, label: string, values: readonly string[], help: string) => {
     const counts = new Counter({ name, help, labelNames: [label], registers: [registry] });
     for (const value of values) counts.inc({ [label]: value }, 0);
     return counts;
   };
+  const largeChange = new Gauge({
+    name: 'banks_list_last_large_change_timestamp_seconds',
+    help: 'When the list last changed by more than GUARD_MAX_SHRINK, as this instance saw it',
+    registers: [registry],
+  });
+  // No sample until then.
+  largeChange.remove();
   const lostLines = new Counter({
     name: 'banks_log_lines_lost_total',
     help: 'Lines that the log lost because nobody read it in time',
@@ -219,6 +221,7 @@ const createCounters = (registry: Registry, { stores, lostLogLines }: MetricsOpt
   for (const status of STATUS_CLASSES) calls.zero({ status });
   return {
     calls,
+    largeChange,
     lostLines,
     refreshes: counter(
       'banks_refreshes_total',
@@ -231,12 +234,6 @@ const createCounters = (registry: Registry, { stores, lostLogLines }: MetricsOpt
       'outcome',
       ['renewed', 'failed'],
       'Requests to the token endpoint, by outcome: renewed or failed',
-    ),
-    stores: counter(
-      'banks_store_failures_total',
-      'store',
-      stores().map(({ name }) => STORE_LABELS[name]),
-      'Failures to read or write the saved list, by store: snapshot or redis',
     ),
     refusals: counter(
       'banks_http_refusals_total',

@@ -163,7 +163,7 @@ export const clientCredentialsEnv = ({ tokenUrl }: Emulator): EnvironmentVariabl
 /** Moves time to the next load of the list, and waits until that has ended. */
 export const nextLoad = async ({ service: { list }, clock }: Rig): Promise<void> => {
   const last = (): string =>
-    JSON.stringify([list.status().cached?.id, list.status().lastFailure?.atMs]);
+    JSON.stringify([list.status().cached?.id, list.status().failing?.attempts]);
   const before = last();
   // After a refresh the next load is planned in a later turn.
   await clock.turn();

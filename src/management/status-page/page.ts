@@ -1,17 +1,15 @@
 import type { IncomingMessage } from 'node:http';
-import { countUnusable, type FieldRule } from '../../banks/reading/entry.ts';
+import type { FieldRule } from '../../banks/reading/entry.ts';
 import { isServable } from '../../banks/freshness.ts';
 import { toIso } from '../../clock.ts';
 import type { Minute } from '../../telemetry/history.ts';
-import { unusableOf } from '../../secrets/secrets.ts';
-import { FAILURE_KINDS, type Action, type ShellCommand } from '../../failure-kinds.ts';
+import type { Action, ShellCommand } from '../../failure-kinds.ts';
 import { formatCount } from '../../format-count.ts';
 import { formatDuration, formatTime } from './format.ts';
 import { html, type Html } from './html.ts';
 import { renderPlots } from './plots.ts';
-import { STORES } from './troubles.ts';
-import type { Problem, Situation } from './situation.ts';
-import { verdictOf, noContact, type PageVerdict } from './verdict.ts';
+import type { Problem, Situation } from './problems.ts';
+import { noContact, verdictOf, type PageVerdict } from './verdict.ts';
 
 // The page that people open first when something seems wrong, as HTML. It is complete without its
 // script, which only renews it in place and looks up its parts by id. It contains no address of the
@@ -24,8 +22,6 @@ interface PageContent extends Situation {
   readonly fields: readonly FieldRule[] | undefined;
   readonly minutes: readonly Minute[];
   readonly commands: Commands;
-  /** A failure's message may name fields of the provider, and one of them may be a secret. */
-  readonly redact: (text: string) => string;
 }
 
 type Commands = ReturnType<typeof commandsFor>;
@@ -86,25 +82,21 @@ const SIGNS = { ok: '✓', warning: '!', error: '✕', unknown: '?' } as const;
 
 const renderVerdict = (
   { severity, headline, meaning, problems, actions }: PageVerdict,
-  { commands, redact }: PageContent,
+  { commands }: PageContent,
 ): Html =>
   html` <section class="verdict" id="verdict" data-severity="${severity}">
     <h1><span id="headline" role="status">${headline}</span></h1>
-    <div id="meaning">${meaning.map((paragraph) => html`<p>${paragraph}</p>`)}</div>
-    <div id="advice">
-      ${problems.length > 0 && html`<h2>What is wrong</h2>`}
-      ${problems.map((problem) => renderProblem(problem, redact))}
-      ${actions.length > 0 && renderActions(actions, commands)}
+    <div id="meaning"><p>${meaning}</p></div>
+    <div id="problems">
+      ${problems.length > 0 && html`<h2>What is wrong</h2>`} ${problems.map(renderProblem)}
     </div>
+    <div id="actions">${actions.length > 0 && renderActions(actions, commands)}</div>
   </section>`;
 
-const renderProblem = (
-  { summary, history, details }: Problem,
-  redact: PageContent['redact'],
-): Html =>
+const renderProblem = ({ summary, history, details }: Problem): Html =>
   html`<p>${summary}</p>
     ${history !== undefined && html`<p class="failing">${history}</p>`}
-    ${details !== undefined && html`<p class="details">Details: ${redact(details)}.</p>`}`;
+    ${details !== undefined && html`<p class="details">Details: ${details}.</p>`}`;
 
 const renderActions = (actions: readonly Action[], commands: Commands): Html => {
   const items = actions.map((action) => {
@@ -120,8 +112,7 @@ const renderActions = (actions: readonly Action[], commands: Commands): Html => 
 
 const renderFacts = (content: PageContent): Html =>
   html` <dl class="facts" id="facts">
-    ${servedFact(content)} ${ageFact(content)} ${nextLoadFact(content)} ${failureFact(content)}
-    ${storeFacts(content)} ${fileFact(content)}
+    ${servedFact(content)} ${ageFact(content)} ${changeFact(content)} ${nextLoadFact(content)}
   </dl>`;
 
 const fact = (term: string, value: string, note: string | Html): Html =>
@@ -135,68 +126,34 @@ const servedFact = ({ status: { cached, state, failure }, fields }: PageContent)
     return fact('Users get', 'nothing yet:', 'requests wait for a list');
   if (!cached || !isServable(state)) return fact('Users get', 'errors', 'instead of a list');
   const names = fields?.map(({ name }) => name).join(', ') ?? 'all fields of the provider';
-  const rejected = countUnusable(cached.rejected);
-  const note =
-    rejected === 0 ? '' : `; ${formatCount(rejected, 'rejected entry', 'rejected entries')}`;
-  return fact('Users get', formatCount(cached.count, 'bank', 'banks'), `${names}${note}`);
+  return fact('Users get', formatCount(cached.count, 'bank', 'banks'), names);
 };
 
-const ageFact = ({ status: { ageMs, state, cached }, policy, nowMs }: PageContent): Html => {
-  if (ageMs === undefined || !cached) return fact('Age of the list', 'no list', 'since the start');
+const ageFact = ({ status: { ageMs, state }, policy, nowMs }: PageContent): Html => {
+  if (ageMs === undefined) return fact('Age of the list', 'no list', 'since the start');
   const overdueMs = ageMs - policy.ttlMs;
-  const { changedAtMs } = cached;
   let note = `current for another ${formatDuration(-overdueMs)}`;
   if (state === 'stale') note = `renewal overdue for ${formatDuration(overdueMs)}`;
   if (state === 'expired') note = `expired ${formatDuration(overdueMs - policy.maxStaleMs)} ago`;
   return fact(
     'Age of the list',
     formatDuration(ageMs),
-    html`from ${time(nowMs - ageMs, nowMs)}, ${note}. The content last changed
-    ${formatDuration(nowMs - changedAtMs)} ago (${time(changedAtMs, nowMs)}).`,
+    html`from ${time(nowMs - ageMs, nowMs)}, ${note}`,
   );
+};
+
+const changeFact = ({ status: { cached }, nowMs }: PageContent): Html => {
+  if (!cached) return fact('Last change', 'none', 'since the start');
+  const { changedAtMs } = cached;
+  const ago = `${formatDuration(nowMs - changedAtMs)} ago`;
+  return fact('Last change', ago, html`of the content, at ${time(changedAtMs, nowMs)}`);
 };
 
 const nextLoadFact = ({ status: { failure, nextLoadInMs }, nowMs }: PageContent): Html => {
   const term = failure ? 'Next attempt' : 'Next renewal';
-  return nextLoadInMs === 0
-    ? fact(term, 'in progress', '')
-    : fact(
-        term,
-        `in ${formatDuration(nextLoadInMs)}`,
-        html`at ${time(nowMs + nextLoadInMs, nowMs)}`,
-      );
-};
-
-const failureFact = ({ status: { failing, lastFailure }, nowMs }: PageContent): Html => {
-  if (failing) {
-    const attempts = formatCount(failing.attempts, 'attempt', 'attempts');
-    const note = html`since ${time(failing.sinceMs, nowMs)}, ${attempts}`;
-    return fact('Loads failing for', formatDuration(nowMs - failing.sinceMs), note);
-  }
-  if (!lastFailure) return fact('Last failed load', 'none', 'since the start');
-  const { atMs } = lastFailure;
-  return fact(
-    'Last failed load',
-    `${formatDuration(nowMs - atMs)} ago`,
-    html`at ${time(atMs, nowMs)}; loads succeed again. Cause:
-    ${FAILURE_KINDS[lastFailure.error.kind].summary}`,
-  );
-};
-
-const storeFacts = ({ stores, nowMs }: PageContent): Html[] =>
-  stores.map(({ name, failing }) => {
-    const { title, purpose } = STORES[name];
-    return failing
-      ? fact(title, 'fails', html`since ${time(failing.sinceMs, nowMs)}`)
-      : fact(title, 'works', purpose);
-  });
-
-const fileFact = ({ secretFiles }: PageContent): Html | false => {
-  if (secretFiles.length === 0) return false;
-  const unusable = unusableOf(secretFiles).map(({ variable }) => variable);
-  return unusable.length === 0
-    ? fact('Secret files', 'usable', `${secretFiles.length} configured, read every 10 s`)
-    : fact('Secret files', `${unusable.length} not usable`, unusable.join(', '));
+  if (nextLoadInMs === 0) return fact(term, 'in progress', '');
+  const atMs = nowMs + nextLoadInMs;
+  return fact(term, `in ${formatDuration(nextLoadInMs)}`, html`at ${time(atMs, nowMs)}`);
 };
 
 const time = (wallMs: number, nowMs: number): Html =>

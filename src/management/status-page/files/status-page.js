@@ -3,24 +3,11 @@
 // says so. It does that in background tabs too: their titles are read.
 
 const INTERVAL_MS = 5_000;
-const VERDICT = ['headline', 'meaning', 'advice'];
+const VERDICT = ['headline', 'meaning', 'problems', 'actions'];
 const REST = ['as-of', 'facts', 'plots'];
 
 const root = document.documentElement;
 let noContact = document.querySelector('template');
-
-/** Calls `replace`. A command that somebody is about to copy stays selected, if it is still there. */
-const keepSelectedCommand = (replace) => {
-  const selection = document.getSelection();
-  const commands = () => [...document.querySelectorAll('code')];
-  const selected = selection.isCollapsed
-    ? undefined
-    : commands().find((command) => selection.containsNode(command, true));
-  replace();
-  if (!selected || selected.isConnected) return;
-  const renewed = commands().find(({ textContent }) => textContent === selected.textContent);
-  if (renewed) selection.selectAllChildren(renewed);
-};
 
 const replaceParts = (source, ids, title) => {
   for (const id of ids) {
@@ -45,10 +32,10 @@ const renew = async () => {
     // Another version has other parts, and another script.
     if (next.documentElement.dataset.version !== root.dataset.version) return location.reload();
     noContact = next.querySelector('template');
-    keepSelectedCommand(() => replaceParts(next, [...VERDICT, ...REST], next.title));
+    replaceParts(next, [...VERDICT, ...REST], next.title);
     delete root.dataset.contact;
   } catch {
-    keepSelectedCommand(() => replaceParts(noContact.content, VERDICT, noContact.dataset.title));
+    replaceParts(noContact.content, VERDICT, noContact.dataset.title);
     root.dataset.contact = 'lost';
   }
 };

@@ -1,0 +1,121 @@
+import type { ListStatus } from '../../banks/bank-list.ts';
+import { isServable, type FreshnessPolicy } from '../../banks/freshness.ts';
+import { countUnusable, REJECTION_REASONS } from '../../banks/reading/entry.ts';
+import { FAILURE_KINDS, RUN_DOCTOR, type Action } from '../../failure-kinds.ts';
+import { formatCount } from '../../format-count.ts';
+import { unusableOf, type SecretFileState } from '../../secrets/secrets.ts';
+import type { StoreState } from '../../telemetry/events.ts';
+import { formatSince } from './format.ts';
+
+// What is wrong, and what to do about it: loads that fail, a list that lacks entries, stores that
+// fail, secret files that cannot be used. Pure; knows no HTML.
+
+/** What the page is made of. Times are in wall-clock milliseconds. */
+export interface Situation {
+  readonly status: ListStatus;
+  readonly stores: readonly StoreState[];
+  readonly secretFiles: readonly SecretFileState[];
+  readonly policy: FreshnessPolicy;
+  readonly isDraining: boolean;
+  readonly nowMs: number;
+}
+
+export interface Problem {
+  readonly summary: string;
+  /** Since when, and how often. */
+  readonly history?: string;
+  /** In the words of the log. */
+  readonly details?: string;
+  readonly actions: readonly Action[];
+}
+
+export const problemsOf = ({
+  status,
+  stores,
+  secretFiles,
+  nowMs,
+}: Situation): readonly Problem[] => [
+  ...problemOfLoads(status, nowMs),
+  ...problemsOfList(status),
+  ...stores.flatMap((store) => problemOfStore(store, nowMs)),
+  ...unusableOf(secretFiles).map(({ variable, problem, consequence, sinceMs }) => ({
+    summary: `The secret in ${variable} cannot be used: it ${problem}.`,
+    history: `Since ${formatSince(sinceMs, nowMs)}: ${consequence}.`,
+    actions: [CORRECT_FILES],
+  })),
+];
+
+const problemOfLoads = ({ failure, failing }: ListStatus, nowMs: number): Problem[] => {
+  if (!failure || !failing) return [];
+  const history = [
+    `Failing since ${formatSince(failing.sinceMs, nowMs)}`,
+    formatCount(failing.attempts, 'attempt', 'attempts'),
+    ...(failure.upstreamStatus === undefined ? [] : [`HTTP ${failure.upstreamStatus}`]),
+  ];
+  const { summary, actions } = FAILURE_KINDS[failure.kind];
+  return [{ summary, history: `${history.join(', ')}.`, details: failure.message, actions }];
+};
+
+const problemsOfList = ({ cached, state }: ListStatus): Problem[] => {
+  if (!cached || !isServable(state)) return [];
+  const { rejected, hasNextPage } = cached;
+  const unusable = formatCount(countUnusable(rejected), 'rejected entry', 'rejected entries');
+  const reasons = REJECTION_REASONS.filter((reason) => rejected[reason] > 0);
+  return [
+    ...(countUnusable(rejected) > 0
+      ? [
+          {
+            summary: `The list is without ${unusable}, which cannot be published. Users cannot find those banks.`,
+            details: reasons.map((reason) => `${rejected[reason]} ${reason}`).join(', '),
+            actions: [
+              'Tell the provider. The entries return automatically with the first list in which they are usable.',
+            ],
+          },
+        ]
+      : []),
+    ...(hasNextPage ? [INCOMPLETE] : []),
+  ];
+};
+
+const INCOMPLETE: Problem = {
+  summary:
+    'The list is probably incomplete: the provider’s response links to a next page, which this service does not load.',
+  actions: [
+    'Ask the provider for an address, or a setting for PROVIDER_QUERY, that sends the whole list in one response.',
+  ],
+};
+
+const problemOfStore = ({ name, failing }: StoreState, nowMs: number): Problem[] =>
+  failing
+    ? [
+        {
+          ...STORES[name],
+          history: `Failing since ${formatSince(failing.sinceMs, nowMs)}.`,
+          details: failing.reason,
+        },
+      ]
+    : [];
+
+const STORES: Readonly<Record<StoreState['name'], Problem>> = {
+  CACHE_REDIS_URL: {
+    summary:
+      'Redis (CACHE_REDIS_URL) cannot be used. Each replica loads the list by itself, and one that starts during an outage of the provider has no list, unless a snapshot file has it.',
+    actions: [
+      'Check Redis and the network. The replicas share the list again as soon as it works.',
+      RUN_DOCTOR,
+    ],
+  },
+  CACHE_SNAPSHOT_FILE: {
+    summary:
+      'The snapshot file (CACHE_SNAPSHOT_FILE) cannot be used. After a restart during an outage of the provider there is no list, unless Redis has it.',
+    actions: [
+      'Check the disk, and whether the service may write to the directory of CACHE_SNAPSHOT_FILE. The next renewal writes it again.',
+      RUN_DOCTOR,
+    ],
+  },
+};
+
+const CORRECT_FILES: Action = {
+  text: 'Correct the files under “What is wrong”. They are read again every 10 s. To see whether the provider accepts what they hold:',
+  command: 'refresh',
+};
