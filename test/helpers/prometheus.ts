@@ -13,8 +13,6 @@ export const { describeWithIt: describeWithPrometheus } = needProgram(
   'On Debian: apt-get install prometheus',
 );
 
-export type Prometheus = Awaited<ReturnType<typeof startPrometheus>>;
-
 /** With `for` and the windows of the alerts shortened; `folder` is for its files. */
 export const startPrometheus = async (folder: string) => {
   const rules = await readFile(ALERT_RULES, 'utf8');
