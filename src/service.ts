@@ -1,4 +1,5 @@
 import type { LookupFunction } from 'node:net';
+import { setImmediate } from 'node:timers/promises';
 import { createBankList } from './banks/bank-list.ts';
 import { createSoleReplica } from './banks/fleet.ts';
 import type { Compressors } from './banks/representation.ts';
@@ -209,7 +210,7 @@ export const createService = (config: Config, options: ServiceOptions) => {
       await stopList();
       // The management port closes last: operators may watch the drain, and a refresh that waits
       // gets its response in this turn of the event loop.
-      await clock.turn();
+      await setImmediate();
       await managementServer.close();
       logger.info('stopped');
     },

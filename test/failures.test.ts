@@ -4,7 +4,6 @@ import { createServer } from 'node:net';
 import supertest from 'supertest';
 import { INTERNAL_DETAIL } from '../emulator/answers.ts';
 import type { Behaviour } from '../emulator/behaviours.ts';
-import { wall } from '../src/clock.ts';
 import { BANKS } from './helpers/emulate.ts';
 import { listenOn } from './helpers/free-port.ts';
 import { createManualClock } from './helpers/manual-clock.ts';
@@ -269,7 +268,7 @@ test.each([
 test('since when loads fail is reported by the clock as it is now, also after it was corrected', async () => {
   const steady = createManualClock();
   let wrongByMs = -3_600_000;
-  const clock = { ...steady, wallMs: () => wall(steady.wallMs() + wrongByMs) };
+  const clock = { ...steady, wallMs: () => steady.wallMs() + wrongByMs };
   rig = await startLoadedRig({ clock });
   await rig.emulator.behave('unavailable');
   await rig.service.list.refresh();

@@ -2,6 +2,7 @@ import { expect, test } from '@jest/globals';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import supertest from 'supertest';
 import { parseConfig } from '../src/config/config.ts';
 import { createService } from '../src/service.ts';
@@ -118,7 +119,7 @@ test('operators who wait for a load, or behind one, are told of a stop, which is
   answers.push(refresh('?accept=shrunk'));
   // Until it waits too.
   await eventually(() => connectionsOf(rig.managementUrl) === 2);
-  await rig.clock.turn();
+  await setImmediate();
   const stopped = rig.service.stop({ noticeMs: 0 });
   rig.clock.advance(0);
   for (const answer of answers)

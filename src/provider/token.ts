@@ -1,5 +1,5 @@
 import { LoadError } from '../banks/load-error.ts';
-import type { Clock, MonotonicMs } from '../clock.ts';
+import type { Clock } from '../clock.ts';
 import type { ClientCredentials } from '../config/provider.ts';
 import { withDeadline } from '../deadline.ts';
 import type { Secrets, SecretSource } from '../secrets/secrets.ts';
@@ -73,7 +73,7 @@ export interface GrantedTokenOptions {
 
 interface GrantedToken {
   readonly text: string;
-  readonly grantedAtMs: MonotonicMs;
+  readonly grantedAtMs: number;
   /** From this time on, a use of the token also requests the next one. */
   readonly renewAtMs: number;
   /** Infinity: it is used until the provider refuses it. */

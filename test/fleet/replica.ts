@@ -6,7 +6,7 @@ import type { GuardPolicy } from '../../src/banks/guard.ts';
 import type { ListEvent } from '../../src/banks/list-event.ts';
 import type { LoadError } from '../../src/banks/load-error.ts';
 import { readList, type LoadedList } from '../../src/banks/reading/list-reader.ts';
-import { monotonic, wall, type Clock } from '../../src/clock.ts';
+import type { Clock } from '../../src/clock.ts';
 import { createEnvelope } from '../../src/sharing/envelope.ts';
 import { createRedisFleet } from '../../src/sharing/redis-fleet.ts';
 import { createStoreReport, type StoreEvent } from '../../src/sharing/store-report.ts';
@@ -214,10 +214,9 @@ const createMachine = (world: ManualClock) => {
   };
   const clock: Clock = {
     // Ages must not depend on when the process started.
-    monotonicMs: () => monotonic(world.monotonicMs() - 999_999),
-    wallMs: () => wall(world.wallMs() + wallAheadMs),
+    monotonicMs: () => world.monotonicMs() - 999_999,
+    wallMs: () => world.wallMs() + wallAheadMs,
     after: (ms, task) => world.after(ms, () => whenAwake(task)),
-    turn: () => world.turn(),
   };
   return {
     clock,

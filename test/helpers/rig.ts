@@ -166,7 +166,7 @@ export const nextLoad = async ({ service: { list }, clock }: Rig): Promise<void>
     JSON.stringify([list.status().cached?.id, list.status().failing?.attempts]);
   const before = last();
   // After a refresh the next load is planned in a later turn.
-  await clock.turn();
+  await setImmediate();
   await eventually(() => {
     const { nextLoadInMs } = list.status();
     const hasEnded = last() !== before;

@@ -5,7 +5,7 @@ import type { BankList } from '../../banks/bank-list.ts';
 import type { CachedList, ServedList } from '../../banks/cached-list.ts';
 import type { FreshnessPolicy } from '../../banks/freshness.ts';
 import { ENCODINGS, type Encoding, type Representation } from '../../banks/representation.ts';
-import { notAfter, toDate, type Clock } from '../../clock.ts';
+import type { Clock } from '../../clock.ts';
 import { JSON_TYPE, type FlatHeaders } from '../headers.ts';
 import { evaluatePreconditions } from './preconditions.ts';
 
@@ -65,7 +65,7 @@ export const createAnswerBanks = (options: AnswerOptions): AnswerBanks => {
     const listState = freshForMs < 0 ? 'stale' : 'fresh';
     // RFC 9110 section 8.8.2.1: never later than Date. Conditions compare the time that is never
     // clamped: changes within one second differ in it.
-    const lastModified = toDate(notAfter(clock.wallMs(), cached.changedAtMs)).toUTCString();
+    const lastModified = new Date(Math.min(clock.wallMs(), cached.changedAtMs)).toUTCString();
     // Vary comes first: it replaces the one that app.ts has set for every response, and stays in
     // its place.
     const inBoth = ['ETag', etag, ...caching];
