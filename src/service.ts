@@ -4,13 +4,11 @@ import { createBankList } from './banks/bank-list.ts';
 import { createSoleReplica } from './banks/fleet.ts';
 import type { Compressors } from './banks/representation.ts';
 import { systemClock, type Clock } from './clock.ts';
-import { ConfigError, secretSourcesOf, secretsOf, type Config } from './config/config.ts';
+import { ConfigError, type Config } from './config/config.ts';
 import { createPublicServer } from './http/public-server.ts';
 import { createManagementServer } from './management/app.ts';
-import { createProvider } from './provider/provider.ts';
+import { createParts } from './parts.ts';
 import { createRedaction, type Redaction } from './secrets/redaction.ts';
-import { createSecrets } from './secrets/secrets.ts';
-import { createEnvelope } from './sharing/envelope.ts';
 import type { ConnectToRedis } from './sharing/redis-client.ts';
 import { createRedisFleet } from './sharing/redis-fleet.ts';
 import { createSnapshotFile } from './sharing/snapshot-file.ts';
@@ -43,29 +41,14 @@ export const createService = (config: Config, options: ServiceOptions) => {
   const { version, logDestination, clock = systemClock, random = Math.random } = options;
   const { provider: providerConfig, banks, cache } = config;
   const redaction = options.redaction ?? createRedaction();
-  const { addSecret, redact, findEcho } = redaction;
-  for (const [variable, secret] of secretsOf(config)) addSecret(variable, secret);
   let isDraining = false;
   // `telemetry` is assigned below: nothing is emitted while the parts are made.
   const emit = (event: ServiceEvent): void => telemetry.emit(event);
 
-  const secrets = createSecrets({ ...secretSourcesOf(config), addSecret, clock, onEvent: emit });
-  const provider = createProvider(config, {
-    version,
-    clock,
-    random,
-    secrets,
-    addSecret,
-    findEcho,
+  const { secrets, provider, envelope, guardPolicy } = createParts(config, {
+    ...options,
+    redaction,
     onEvent: emit,
-    lookup: options.lookup,
-  });
-  const envelope = createEnvelope({
-    provider: providerConfig,
-    banks,
-    policy: cache,
-    clock,
-    readKey: cache.signingKey && (() => secrets.read('CACHE_SIGNING_KEY')),
   });
   const snapshot =
     cache.snapshotFile === undefined
@@ -89,7 +72,7 @@ export const createService = (config: Config, options: ServiceOptions) => {
     });
   const list = createBankList({
     policy: cache,
-    guard: { ...config.guard, fields: banks.fields, maxStaleMs: cache.maxStaleMs },
+    guard: guardPolicy,
     loadTimeoutMs: providerConfig.timeoutMs,
     load: provider.load,
     fleet: redis ?? createSoleReplica(clock),
@@ -121,7 +104,7 @@ export const createService = (config: Config, options: ServiceOptions) => {
     version,
     logger,
     logDestination,
-    redact,
+    redact: redaction.redact,
     emit,
     environment: providerConfig.environment,
     stores: telemetry.stores,

@@ -20,9 +20,10 @@ const MAY_IMPORT: Readonly<Record<string, string>> = {
   'http-front': 'node:http',
   http: 'secrets config failure-kinds.ts banks telemetry http-front express helmet lru-cache negotiator node:http pino pino-http proxy-addr',
   management: 'secrets config banks failure-kinds.ts telemetry http-front http express node:http',
-  doctor: 'secrets config banks failure-kinds.ts provider sharing undici',
-  'service.ts': 'secrets config banks provider sharing telemetry http management',
-  commands: 'secrets config banks provider sharing telemetry doctor service.ts',
+  'parts.ts': 'secrets config banks provider sharing',
+  doctor: 'secrets config banks failure-kinds.ts provider sharing parts.ts undici',
+  'service.ts': 'secrets config banks provider sharing telemetry http management parts.ts',
+  commands: 'secrets config banks provider sharing telemetry parts.ts doctor service.ts',
   'main.ts': 'secrets telemetry commands',
 };
 

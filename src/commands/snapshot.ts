@@ -7,8 +7,9 @@ import { systemClock } from '../clock.ts';
 import { ConfigError, type Config } from '../config/config.ts';
 import { readConfig } from '../config/environment.ts';
 import { whyNoSnapshot } from '../config/snapshot-path.ts';
-import { createParts } from '../doctor/parts.ts';
+import { heldOf, loadOnce } from '../doctor/load-once.ts';
 import { formatCount } from '../format-count.ts';
+import { createParts } from '../parts.ts';
 import { printable } from '../printable.ts';
 import { SecretFileError } from '../secrets/secrets.ts';
 import { createSnapshotFile, replaceFile } from '../sharing/snapshot-file.ts';
@@ -50,13 +51,14 @@ export const snapshot = async (file: string, context: CommandContext): Promise<n
 
 /** @returns how many banks the list has */
 const saveList = async (config: Config, path: string, context: CommandContext): Promise<number> => {
-  const { envelope, load, heldOf, guardPolicy } = createParts(config, context);
+  const { provider, envelope, guardPolicy } = createParts(config, context);
   const clock = systemClock;
   const report = createStoreReport('CACHE_SNAPSHOT_FILE', () => undefined);
-  const base = heldOf(await createSnapshotFile({ path, envelope, clock, report }).read());
+  const saved = await createSnapshotFile({ path, envelope, clock, report }).read();
+  const base = heldOf(saved, config.cache);
   const [askedAtMs, askedAtWallMs] = [clock.monotonicMs(), clock.wallMs()];
   const last = base && { id: base.id, ageMs: askedAtMs - base.askedAtMs };
-  const loaded = await load();
+  const loaded = await loadOnce(provider, config.provider.timeoutMs);
   guard(loaded, base, guardPolicy, [], clock.monotonicMs());
   const list = {
     ...loaded,

@@ -1,9 +1,10 @@
 import { LoadError } from '../banks/load-error.ts';
 import type { Config } from '../config/config.ts';
 import { formatCount } from '../format-count.ts';
+import type { PartsOptions } from '../parts.ts';
 import { explainList } from './list.ts';
+import { heldOf } from './load-once.ts';
 import { tryLoad } from './load.ts';
-import type { PartsOptions } from './parts.ts';
 import { tryPorts } from './ports.ts';
 import { formatBytes, renderStep, type Step } from './report.ts';
 import { tryRedis, trySnapshot, type TriedStore } from './stores.ts';
@@ -22,7 +23,7 @@ export const examine = async (config: Config, options: PartsOptions) => {
     ...(redisUrl ? [await tryRedis(secrets, { envelope, content })] : []),
     ...(snapshotFile === undefined ? [] : [await trySnapshot(snapshotFile, { envelope, content })]),
   ];
-  const held = stores.map(({ saved }) => parts.heldOf(saved)).find((saved) => saved);
+  const held = stores.map(({ saved }) => heldOf(saved, config.cache)).find((saved) => saved);
   const list = body && explainList(config, { body, outcome, held, limits: parts.guardPolicy });
   const steps: readonly Step[] = [
     { name: 'configuration', result: 'ok', message: describeConfig(config) },

@@ -5,7 +5,8 @@ import { LoadError } from '../banks/load-error.ts';
 import type { Config } from '../config/config.ts';
 import { BASE_URL_VARIABLES, FAILURE_KINDS, TOKEN } from '../failure-kinds.ts';
 import { isJsonObject } from '../json.ts';
-import { createParts, type PartsOptions } from './parts.ts';
+import { createParts, type PartsOptions } from '../parts.ts';
+import { loadOnce } from './load-once.ts';
 import { formatBytes, inWholeMs, toFailure, type Step } from './report.ts';
 
 // One load by the same code as the service's, with at most one request for a token. The provider's
@@ -16,7 +17,7 @@ const STEPS = ['token', 'address', 'response'] as const;
 
 /** Makes the load. Never rejects: a failure is the outcome. */
 export const tryLoad = async (config: Config, options: PartsOptions) => {
-  const { baseUrl, token } = config.provider;
+  const { baseUrl, token, timeoutMs } = config.provider;
   const startedAtMs = performance.now();
   const elapsed = (): string => inWholeMs(performance.now() - startedAtMs);
   /** What happened in each of the steps that have passed. */
@@ -40,7 +41,9 @@ export const tryLoad = async (config: Config, options: PartsOptions) => {
       }
     },
   });
-  const outcome = await parts.load().catch((error: unknown) => LoadError.from(error));
+  const outcome = await loadOnce(parts.provider, timeoutMs).catch((error: unknown) =>
+    LoadError.from(error),
+  );
   unsubscribe('undici:client:connected', onConnected);
 
   const steps = STEPS.flatMap((name, index): Step[] => {

@@ -140,8 +140,7 @@ const createListLog = (logger: Logger, fieldsAreChosen: boolean) => {
       if (source !== 'provider' && (state !== 'fresh' || !previous))
         logger.info(facts, `list: restored the saved list; ${CONSEQUENCES[state]}`);
       else if (logged.state === 'empty') logger.info(facts, 'list: initial load succeeded');
-      else if (logged.failing) logger.info(facts, 'list: recovered');
-      else if (logged.state !== 'fresh') logger.info(facts, 'list: renewed');
+      else if (logged.failing || logged.state !== 'fresh') logger.info(facts, 'list: recovered');
       else logger.debug(facts, 'list: renewed');
       // A stale list does not end a failure.
       logged = { failing: state === 'fresh' ? undefined : logged.failing, state };

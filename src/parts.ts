@@ -1,0 +1,56 @@
+import type { LookupFunction } from 'node:net';
+import type { GuardPolicy } from './banks/guard.ts';
+import { systemClock, type Clock } from './clock.ts';
+import { secretSourcesOf, secretsOf, type Config } from './config/config.ts';
+import { createProvider, type ProviderEvent } from './provider/provider.ts';
+import type { TokenEvent } from './provider/token.ts';
+import type { Redaction } from './secrets/redaction.ts';
+import { createSecrets, type SecretFileEvent } from './secrets/secrets.ts';
+import { createEnvelope } from './sharing/envelope.ts';
+
+// What loads a list, checks it and opens a saved one: for the service, and for the commands that do
+// that once.
+
+export interface PartsOptions {
+  readonly version: string;
+  /** Is given every secret. */
+  readonly redaction: Redaction;
+  readonly onEvent?: (event: ProviderEvent | TokenEvent | SecretFileEvent) => void;
+  // For tests; by default the system's.
+  readonly clock?: Clock | undefined;
+  /** A number in [0, 1), for jitter. */
+  readonly random?: (() => number) | undefined;
+  readonly lookup?: LookupFunction | undefined;
+}
+
+export const createParts = (config: Config, options: PartsOptions) => {
+  const { version, redaction, lookup, onEvent = () => undefined } = options;
+  const { clock = systemClock, random = Math.random } = options;
+  const { banks, cache } = config;
+  const { addSecret, findEcho } = redaction;
+  for (const [variable, secret] of secretsOf(config)) addSecret(variable, secret);
+  const secrets = createSecrets({ ...secretSourcesOf(config), addSecret, clock, onEvent });
+  const provider = createProvider(config, {
+    version,
+    clock,
+    random,
+    secrets,
+    addSecret,
+    findEcho,
+    onEvent,
+    lookup,
+  });
+  const envelope = createEnvelope({
+    provider: config.provider,
+    banks,
+    policy: cache,
+    clock,
+    readKey: cache.signingKey && (() => secrets.read('CACHE_SIGNING_KEY')),
+  });
+  const guardPolicy: GuardPolicy = {
+    ...config.guard,
+    fields: banks.fields,
+    maxStaleMs: cache.maxStaleMs,
+  };
+  return { secrets, provider, envelope, guardPolicy };
+};
