@@ -242,10 +242,10 @@ test('its drawings show the last hour by the minute, and later the last six hour
     /<line class="limit" x1="0" x2="360" y1="36" .* points="3,71.4 9,70.8 .* 357,36.2"/,
   );
   expect(source.match(/<rect [^/]*/g)).toEqual([
-    '<rect class="ok" x="0.6" y="1" width="4.8" height="35" ',
-    '<rect class="ok" x="354.6" y="1" width="4.8" height="35" ',
-    '<rect class="failed" x="0.6" y="36" width="4.8" height="35" ',
-    '<rect class="failed" x="354.6" y="36" width="4.8" height="35" ',
+    '<rect class="ok" x="0.6" y="0" width="4.8" height="36" ',
+    '<rect class="ok" x="354.6" y="0" width="4.8" height="36" ',
+    '<rect class="failed" x="0.6" y="36" width="4.8" height="36" ',
+    '<rect class="failed" x="354.6" y="36" width="4.8" height="36" ',
     '<rect class="plain" x="354.6" y="0" width="4.8" height="72" ',
     '<rect class="plain" x="0.6" y="0" width="4.8" height="72" ',
     '<rect class="failed" x="0.6" y="36" width="4.8" height="36" ',

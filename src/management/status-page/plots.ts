@@ -10,8 +10,9 @@ import { html, type Html } from './html.ts';
 interface Plot {
   readonly title: string;
   readonly summary: string;
-  /** The value at the upper end of the y axis. */
+  /** The values at the ends of the y axis; the lower one is 0 by default. */
   readonly top: number;
+  readonly bottom?: number;
   /** Makes labels of values. */
   readonly format?: (value: number) => string;
   /** Drawn as bars, all to one scale. */
@@ -27,9 +28,8 @@ interface Series {
   /** Its colour's name in the style sheet. */
   readonly name: 'plain' | 'ok' | 'failed';
   readonly legend: string;
+  /** Bars of negative values hang from the zero line. */
   readonly values: PerMinute;
-  /** Its bars hang from a line in the middle, and those of the other series stand on it. */
-  readonly hangs?: true;
 }
 
 export const renderPlots = (minutes: readonly Minute[], { ttlMs }: FreshnessPolicy): Html => {
@@ -39,6 +39,7 @@ export const renderPlots = (minutes: readonly Minute[], { ttlMs }: FreshnessPoli
   const [renewed, failed] = [valuesOf('renewed'), valuesOf('failed')];
   const [requests, failedRequests] = [valuesOf('requests'), valuesOf('failedRequests')];
   const requestCount = formatCount(sum(requests), 'request', 'requests');
+  const mostRenewals = roundCount(largest([...renewed, ...failed]));
   const plots: readonly Plot[] = [
     {
       title: 'Age of the cached list',
@@ -50,10 +51,11 @@ export const renderPlots = (minutes: readonly Minute[], { ttlMs }: FreshnessPoli
     {
       title: 'Renewals per minute',
       summary: `${sum(renewed)} succeeded, ${sum(failed)} failed`,
-      top: roundCount(largest([...renewed, ...failed])),
+      top: mostRenewals,
+      bottom: -mostRenewals,
       series: [
         { name: 'ok', legend: 'succeeded, upwards', values: renewed },
-        { name: 'failed', legend: 'failed, downwards', values: failed, hangs: true },
+        { name: 'failed', legend: 'failed, downwards', values: failed.map((count) => -count) },
       ],
     },
     {
@@ -88,24 +90,22 @@ const HEIGHT = 72;
 const SPANS = [15, 60, HISTORY_MINUTES];
 
 const renderPlot = (plot: Plot, minutes: number): Html => {
-  const { title, summary, top, format = String, series = [], line } = plot;
+  const { title, summary, top, bottom = 0, format = String, series = [], line } = plot;
   const span = SPANS.find((length) => length >= minutes) ?? HISTORY_MINUTES;
   const step = WIDTH / span;
   /** The newest minute is at the right edge; at the left edge are those from before the start. */
   const xOf = (index: number): number => (span - minutes + index) * step;
-  const yOf = (value: number): number => HEIGHT * (1 - value / top);
-  const isSplit = series.some(({ hangs }) => hangs);
-  const zero = isSplit ? HEIGHT / 2 : HEIGHT;
-  const longest = isSplit ? zero - 1 : zero;
+  const yOf = (value: number): number => (HEIGHT * (top - value)) / (top - bottom);
   // A minute of six hours is too narrow to be seen, so its bar overlaps its neighbours'.
   const width = Math.max(2, step * 0.8);
 
-  const bars = series.flatMap(({ name, values, hangs }) =>
+  const bars = series.flatMap(({ name, values }) =>
     values.flatMap((value, index) => {
       if (!value) return [];
       // No bar may be too flat to be seen.
-      const height = Math.max(2, longest * (value / top));
-      const [x, y] = [xOf(index) + (step - width) / 2, hangs ? zero : zero - height].map(round);
+      const height = Math.max(2, Math.abs(yOf(value) - yOf(0)));
+      const x = round(xOf(index) + (step - width) / 2);
+      const y = round(value > 0 ? yOf(0) - height : yOf(0));
       return html`<rect
         class="${name}"
         x="${x}"
@@ -118,14 +118,14 @@ const renderPlot = (plot: Plot, minutes: number): Html => {
   const points = (line?.values ?? []).flatMap((value, index) =>
     value === undefined ? [] : [`${round(xOf(index + 0.5))},${round(yOf(value))}`],
   );
-  const labels = [format(top), '0', ...(isSplit ? [format(top)] : [])];
+  const labels = [format(top), '0', ...(bottom < 0 ? [format(-bottom)] : [])];
   const legend = line ? [{ name: 'limit', legend: line.legend }] : series;
   return html` <figure>
     <figcaption><b>${title}</b> <span>${summary}</span></figcaption>
     <div class="plot">
       <p class="y-axis">${labels.map((label) => html`<span>${label}</span>`)}</p>
       <svg viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" aria-hidden="true">
-        ${isSplit ? horizontal('axis', zero) : undefined}${bars}
+        ${bottom < 0 && horizontal('axis', yOf(0))}${bars}
         ${line && horizontal('limit', yOf(line.limit))}
         <polyline class="line" points="${points.join(' ')}" />
       </svg>
