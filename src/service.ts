@@ -161,7 +161,7 @@ export const createService = (config: Config, options: ServiceOptions) => {
           unusable.map(({ variable, problem }) => ({ variables: [variable], text: problem })),
         );
       }
-      // First, with all that it loads: clients of the public port can take all file descriptors.
+      // First: clients of the public port can take all file descriptors.
       const { listen } = config.management;
       const managementUrl = listen && (await managementServer.listen(listen));
       assertNotStopped();

@@ -183,10 +183,3 @@ test('a service that is stopped while it reads its secret files restores no list
   expect(lines.join('')).not.toContain('restored');
   expect(clock.waits()).toEqual([]);
 });
-
-test('HOST=:: takes connections of IPv6 and of IPv4', async () => {
-  const rig = await startRig({ env: { HOST: '::' } });
-  const { port } = new URL(rig.url);
-  for (const host of ['[::1]', '127.0.0.1'])
-    expect((await fetch(`http://${host}:${port}/healthz`)).status).toBe(200);
-});

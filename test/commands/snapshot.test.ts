@@ -104,15 +104,6 @@ test('a load that fails leaves what is there, and its reason is written', async 
   expect(readdirSync(folder)).toEqual([]);
 });
 
-test('a list that contains the token is not saved', async () => {
-  await emulator.behave('echo');
-  expect(await run()).toEqual({
-    status: 1,
-    text: 'No list was saved. The list could not be loaded: a published value contains the secret of PROVIDER_ACCESS_TOKEN. The command doctor reports each step.\n',
-  });
-  expect(readdirSync(folder)).toEqual([]);
-});
-
 test('it replaces nothing but a saved list or an empty file, and asks the provider only then', async () => {
   writeFileSync(file, 'somebody else’s');
   mkdirSync(join(folder, 'directory'));

@@ -1,7 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { createServer } from 'node:net';
 import type { EnvironmentVariables } from '../../src/config/reader.ts';
-import { startAlertingServer } from '../helpers/alerting-server.ts';
 import { createAuthority, type Pair } from '../helpers/authority.ts';
 import { closeLater } from '../helpers/close-later.ts';
 import { emulate } from '../helpers/emulate.ts';
@@ -11,7 +10,6 @@ import {
   type ForwardProxyOptions,
 } from '../helpers/forward-proxy.ts';
 import { listenOn } from '../helpers/free-port.ts';
-import { describeWithHaproxy } from '../helpers/haproxy.ts';
 import { leaksIn } from '../helpers/leaks.ts';
 import { runDoctor } from '../helpers/run-doctor.ts';
 import { startTlsFront } from '../helpers/tls-front.ts';
@@ -22,7 +20,6 @@ import { startTlsFront } from '../helpers/tls-front.ts';
 const authority = createAuthority();
 const server = authority.issue('localhost');
 const client = authority.issue('the service');
-const stranger = createAuthority('another authority').issue('a stranger');
 const PASSWORD = 'canary-Pr0xy.password_1';
 const SECRETS = new Map([
   ['password', PASSWORD],
@@ -135,24 +132,4 @@ test('the wrong scheme, a silent server and a certificate for another name fail 
     /is for another name than the configured address has/,
     'PROVIDER_SANDBOX_BASE_URL',
   ]);
-});
-
-describeWithHaproxy('a handshake that the provider refuses', () => {
-  test.each<['TLSv1.2' | 'TLSv1.3', string, EnvironmentVariables, step: string]>([
-    ['TLSv1.2', 'no', TRUSTING, 'address'],
-    // The alert comes when the connection is open for the client.
-    ['TLSv1.3', 'another authority’s', mutual(stranger), 'response'],
-  ])('in %s, with %s client certificate, names it', async (newestVersion, _what, env, step) => {
-    const alerting = await startAlertingServer({
-      pair: server,
-      clientAuthorityFile: authority.certFile,
-      newestVersion,
-    });
-    closeLater(() => alerting.close());
-    await expectFailure({ ...env, PROVIDER_SANDBOX_BASE_URL: alerting.url }, [
-      step,
-      /requires a client certificate/,
-      'PROVIDER_TLS_CERT_FILE',
-    ]);
-  });
 });

@@ -3,7 +3,6 @@ import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { closeLater } from '../helpers/close-later.ts';
-import { findFreePort } from '../helpers/free-port.ts';
 import { LISTENING } from '../helpers/process.ts';
 import { createProcessStage } from '../helpers/process-stage.ts';
 import { eventually } from '../helpers/wait-until.ts';
@@ -46,32 +45,6 @@ test('it survives clients that take every file descriptor as soon as it listens'
     `${service.managementUrl}/`,
   ])
     expect((await fetch(url)).status).toBe(200);
-});
-
-test('all that it serves is loaded before clients can take all file descriptors', async () => {
-  const port = await findFreePort();
-  // As clients of the public port that are quick enough.
-  const takeAll = `import { closeSync, openSync } from 'node:fs';
-    import { Server } from 'node:net';
-    const { listen } = Server.prototype;
-    Server.prototype.listen = function (options) {
-      if (options.port === ${port})
-        this.once('listening', () => {
-          const taken = [];
-          try {
-            for (;;) taken.push(openSync('/dev/null'));
-          } catch {}
-          setTimeout(() => {
-            taken.forEach((file) => closeSync(file));
-            process.stderr.write('released');
-          }, 200);
-        });
-      return listen.apply(this, arguments);
-    };`;
-  const service = run({ PORT: String(port) }, { preload: takeAll });
-  await service.says(/released/);
-  const [, , operatorsUrl] = await service.says(LISTENING);
-  expect((await fetch(`${operatorsUrl}/metrics`)).status).toBe(200);
 });
 
 test('900 connections that come while it is busy wait for it', async () => {
@@ -146,22 +119,17 @@ test('DEBUG does not make libraries print requests', async () => {
   expect(service.written()).not.toContain('SECRET-QUERY');
 });
 
-test('a port that is in use is named with the variable', async () => {
+test('a port that is in use, and an address of another machine, are named with their variables', async () => {
   const { port } = new URL(emulator().baseUrl);
-  const { exit, output } = run({ PORT: port });
-  expect(await exit).toBe(1);
-  expect(output()).toContain(`cannot start. PORT: another program uses port ${port}`);
-});
-
-test('a host that does not exist and an address of another machine are named, with port 0 too', async () => {
+  const first = run({ PORT: port });
   // RFC 5737: no machine has it.
-  const elsewhere = { MANAGEMENT_HOST: '192.0.2.1' };
-  const { exit, output } = run({ ...elsewhere, PORT: '0', MANAGEMENT_PORT: '0' });
-  expect(await exit).toBe(1);
-  expect(output()).toMatch(
+  const second = run({ MANAGEMENT_HOST: '192.0.2.1', PORT: '0', MANAGEMENT_PORT: '0' });
+  expect([await first.exit, await second.exit]).toEqual([1, 1]);
+  expect(first.output()).toContain(`cannot start. PORT: another program uses port ${port}`);
+  expect(second.output()).toMatch(
     /MANAGEMENT_HOST: 192\.0\.2\.1 is not an address of this machine \(EADDRNOTAVAIL\); set MANAGEMENT_HOST to/m,
   );
-  expect(output()).not.toMatch(/^ +at /m);
+  expect(second.output()).not.toMatch(/^ +at /m);
 });
 
 test('a .env file is read, the environment has precedence, and SIGHUP ends it with status 0', async () => {
