@@ -114,7 +114,6 @@ export class BankPickerElement extends HTMLElement {
    * it leaves out can neither be found nor be the value.
    */
   filter: ((bank: Bank) => boolean) | null;
-  readonly type: 'bank-picker';
   readonly form: HTMLFormElement | null;
   readonly labels: NodeList;
   readonly validity: ValidityState;

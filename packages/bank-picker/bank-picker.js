@@ -2,9 +2,8 @@ import { createLoader } from './load.js';
 import { createPicker } from './picker.js';
 import { createReports } from './reports.js';
 import { stringsFor } from './strings.js';
-import { styleSheetsFor } from './style.js';
-import { submitFrom } from './submission.js';
-import { labelledBy, languageOf, rootsAround } from './surroundings.js';
+import { styleSheet } from './style.js';
+import { labelledBy, languageOf, rootOf, rootsAround } from './surroundings.js';
 
 // The element: attributes, form and life cycle around the picker. README.md describes its outside, bank-picker.d.ts
 // its types.
@@ -58,6 +57,9 @@ const FLAGS = /** @type {const} */ ({
   required: 'valueMissing',
 });
 
+/** Of what sends a form. */
+const BUTTON_TYPES = new Set(['submit', 'image']);
+
 /** Attributes with which the list is loaded. */
 const isSource = (/** @type {string} */ attribute) => /^src$|-field$/.test(attribute);
 
@@ -86,7 +88,7 @@ export class BankPickerElement extends Base {
     onCommit: () => this.#onCommit(),
     onRetry: () => this.#load(),
     onWanted: () => this.#loader.hurry(),
-    onSubmit: () => this.#reports.send(() => submitFrom(this)),
+    onSubmit: () => this.#reports.send(() => this.#submit()),
   });
   #loader = createLoader({
     onStatus: (status) => this.#onStatus(status),
@@ -111,7 +113,7 @@ export class BankPickerElement extends Base {
 
   constructor() {
     super();
-    this.adoptedCallback();
+    this.#shadow.adoptedStyleSheets = [styleSheet()];
     this.addEventListener('focusin', () => this.#label());
   }
 
@@ -144,11 +146,6 @@ export class BankPickerElement extends Base {
     this.#picker.stop();
   }
 
-  /** Also after a move to another document, such as an iframe's, which takes its sheet away. */
-  adoptedCallback() {
-    this.#shadow.adoptedStyleSheets = styleSheetsFor(this.ownerDocument);
-  }
-
   /** @param {string} name */
   attributeChangedCallback(name) {
     if (isSource(name)) this.#scheduleLoad();
@@ -177,10 +174,6 @@ export class BankPickerElement extends Base {
   /** @param {string} state what was given to setFormValue() */
   formStateRestoreCallback(state) {
     this.value = state;
-  }
-
-  get type() {
-    return /** @type {const} */ ('bank-picker');
   }
 
   get value() {
@@ -295,7 +288,7 @@ export class BankPickerElement extends Base {
       if (this.#picker.status().kind !== 'loaded') this.#onStatus({ kind: 'idle' });
       return;
     }
-    this.#loader.load(this.src, {
+    void this.#loader.load(this.src, {
       code: this.codeField,
       name: this.nameField,
       id: this.idField,
@@ -397,6 +390,14 @@ export class BankPickerElement extends Base {
     this.#shown = this.#problem();
     this.#validate();
     this.#loader.hurry();
+  }
+
+  /** The form's first button is clicked, as by an Enter in a native text field. */
+  #submit() {
+    if (!this.form) return;
+    /** @type {NodeListOf<HTMLInputElement | HTMLButtonElement>} */
+    const controls = rootOf(this).querySelectorAll('input, button');
+    [...controls].find(({ form, type }) => form === this.form && BUTTON_TYPES.has(type))?.click();
   }
 
   /** @returns {Problem | undefined} */

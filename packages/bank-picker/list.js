@@ -66,43 +66,21 @@ export const createList = (/** @type {Parts} */ { input, field, popup, list }) =
     list.scrollTop = Math.min(top, Math.max(bottom, list.scrollTop));
   };
 
-  /** Not always the one that this module was loaded in: elements can move to an iframe. */
-  const currentWindow = () => popup.ownerDocument.defaultView ?? window;
-
-  /**
-   * Where the field is and what can be seen of the page, in the pixels of the list: those of a
-   * page with CSS `zoom` have another size. Browsers that do not know the factor need none.
-   */
-  const measure = () => {
-    const view = currentWindow();
-    const zoom = popup.currentCSSZoom ?? 1;
-    const rect = field.getBoundingClientRect();
-    const visible = view.visualViewport;
-    const visibleTop = visible?.offsetTop ?? 0;
-    return {
-      left: rect.left / zoom,
-      top: rect.top / zoom,
-      bottom: rect.bottom / zoom,
-      width: rect.width / zoom,
-      visibleTop: visibleTop / zoom,
-      visibleBottom: (visibleTop + (visible?.height ?? view.innerHeight)) / zoom,
-      windowBottom: view.innerHeight / zoom,
-    };
-  };
-
   /** Under the field, or above it where that is roomier; the on-screen keyboard of a phone takes part of the room. */
   const place = () => {
-    const at = measure();
-    const below = at.visibleBottom - at.bottom - 2 * GAP_PX;
-    const above = at.top - at.visibleTop - 2 * GAP_PX;
+    const { left, top, bottom, width } = field.getBoundingClientRect();
+    const visibleTop = visualViewport?.offsetTop ?? 0;
+    const visibleBottom = visibleTop + (visualViewport?.height ?? innerHeight);
+    const below = visibleBottom - bottom - 2 * GAP_PX;
+    const above = top - visibleTop - 2 * GAP_PX;
     const isAbove = below < LEAST_HEIGHT_PX && above > below;
     const room = Math.max(LEAST_HEIGHT_PX / 2, isAbove ? above : below);
     const { style } = popup;
-    style.left = `${at.left}px`;
-    style.width = `${at.width}px`;
+    style.left = `${left}px`;
+    style.width = `${width}px`;
     style.maxHeight = `min(26em, ${room}px)`;
-    style.top = isAbove ? 'auto' : `${at.bottom + GAP_PX}px`;
-    style.bottom = isAbove ? `${at.windowBottom - at.top + GAP_PX}px` : 'auto';
+    style.top = isAbove ? 'auto' : `${bottom + GAP_PX}px`;
+    style.bottom = isAbove ? `${innerHeight - top + GAP_PX}px` : 'auto';
     return Math.max(below, above);
   };
 
@@ -160,11 +138,10 @@ export const createList = (/** @type {Parts} */ { input, field, popup, list }) =
         field.scrollIntoView({ block: 'start' });
         place();
       }
-      const view = currentWindow();
-      view.addEventListener('scroll', place, { capture: true, passive: true, signal });
-      view.addEventListener('resize', place, { signal });
-      view.visualViewport?.addEventListener('resize', place, { signal });
-      view.visualViewport?.addEventListener('scroll', place, { signal });
+      window.addEventListener('scroll', place, { capture: true, passive: true, signal });
+      window.addEventListener('resize', place, { signal });
+      visualViewport?.addEventListener('resize', place, { signal });
+      visualViewport?.addEventListener('scroll', place, { signal });
       const resizes = new ResizeObserver(place);
       resizes.observe(field);
       signal.addEventListener('abort', () => resizes.disconnect());

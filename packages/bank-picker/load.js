@@ -29,10 +29,7 @@ const FIRST_DELAY_MS = 1_000;
 const LONGEST_DELAY_MS = 30_000;
 
 /** An event that promises a connection is followed at once, but a flapping one must not hammer the service. */
-const SHORTEST_GAP_MS = 1_000;
-
-/** A request that has taken this long may have been sent over a network that is gone. */
-const PATIENCE_MS = 5_000;
+const SHORTEST_DELAY_MS = 1_000;
 
 /**
  * Keeps asking for a list until it is loaded, whatever is in the way. `onStatus` gets each change; `onCountdown` the
@@ -40,69 +37,61 @@ const PATIENCE_MS = 5_000;
  * @param {{ onStatus: (status: Status) => void, onCountdown: (seconds: number) => void }} listener
  */
 export const createLoader = ({ onStatus, onCountdown }) => {
-  /** Ends what is under way: the request, or the wait for the next. */
   let stop = () => {};
-  /** Asks now; nothing while there is nothing to load. */
   let hurry = () => {};
 
   /**
-   * @param {string} url
-   * @param {FieldNames} fields
-   * @param {number} failures in a row so far
+   * Counts by the clock, since browsers slow the timers of hidden pages down.
+   * @param {number} delay
+   * @param {AbortSignal} signal with which the promise stays pending
+   * @returns {Promise<boolean>} whether it was cut short
    */
-  const attempt = async (url, fields, failures) => {
-    stop();
-    const startedAtMs = performance.now();
-    const ended = new AbortController();
-    const request = new AbortController();
-    const timeout = setTimeout(() => request.abort(), LONGEST_WAIT_MS);
-    /** @type {(() => void) | undefined} */
-    let stopWaiting;
-    /** @type {ReturnType<typeof setTimeout> | undefined} */
-    let later;
-    /** What listeners do about an answer must not ask for another one. */
-    let isTaking = false;
-    stop = () => {
-      clearTimeout(timeout);
-      clearTimeout(later);
-      ended.abort();
-      request.abort();
-      stopWaiting?.();
-      hurry = () => {};
-    };
-    hurry = () => {
-      clearTimeout(later);
-      if (isTaking || document.visibilityState === 'hidden') return;
-      const leastMs = stopWaiting ? SHORTEST_GAP_MS : PATIENCE_MS;
-      const leftMs = startedAtMs + leastMs - performance.now();
-      if (leftMs > 0) later = setTimeout(hurry, leftMs);
-      // The first request over a new network may come too early; the next must not be half a minute later.
-      else void attempt(url, fields, 0);
-    };
-    window.addEventListener('online', hurry, { signal: ended.signal });
-    document.addEventListener('visibilitychange', hurry, { signal: ended.signal });
-
-    onStatus({ kind: 'loading' });
-    const answer = await ask(url, request.signal);
-    clearTimeout(timeout);
-    if (ended.signal.aborted) return;
-    isTaking = true;
-    const status = answer ? toStatus(answer, fields) : NO_ANSWER;
-    onStatus(status);
-    isTaking = false;
-    // A listener may have asked for another list.
-    if (ended.signal.aborted) return;
-    if (status.kind === 'loaded') return stop();
-    stopWaiting = countDown(
-      delayMs(status, failures),
-      onCountdown,
-      () => void attempt(url, fields, failures + 1),
-    );
-  };
+  const wait = (delay, signal) =>
+    new Promise((resolve) => {
+      const startedAtMs = performance.now();
+      let endsAtMs = startedAtMs + delay;
+      let isHurried = false;
+      /** @type {ReturnType<typeof setTimeout> | undefined} */
+      let timer;
+      const tick = () => {
+        clearTimeout(timer);
+        const leftMs = endsAtMs - performance.now();
+        if (leftMs <= 0) return resolve(isHurried);
+        onCountdown(Math.ceil(leftMs / 1_000));
+        timer = setTimeout(tick, leftMs % 1_000 || 1_000);
+      };
+      hurry = () => {
+        if (signal.aborted || document.visibilityState === 'hidden') return;
+        endsAtMs = Math.min(endsAtMs, startedAtMs + SHORTEST_DELAY_MS);
+        isHurried = true;
+        tick();
+      };
+      signal.addEventListener('abort', () => clearTimeout(timer));
+      tick();
+    });
 
   return {
-    load: (/** @type {string} */ url, /** @type {FieldNames} */ fields) =>
-      void attempt(url, fields, 0),
+    load: async (/** @type {string} */ url, /** @type {FieldNames} */ fields) => {
+      stop();
+      const ended = new AbortController();
+      const { signal } = ended;
+      stop = () => ended.abort();
+      window.addEventListener('online', () => hurry(), { signal });
+      document.addEventListener('visibilitychange', () => hurry(), { signal });
+      let failures = 0;
+      for (;;) {
+        onStatus({ kind: 'loading' });
+        const answer = await ask(url, signal);
+        if (signal.aborted) return;
+        const status = answer ? toStatus(answer, fields) : NO_ANSWER;
+        onStatus(status);
+        // A listener may have asked for another list.
+        if (signal.aborted) return;
+        if (status.kind === 'loaded') return stop();
+        // The first request over a new network may come too early; the next must not be half a minute later.
+        failures = (await wait(delayMs(status, failures), signal)) ? 0 : failures + 1;
+      }
+    },
     /** Somebody waits for the list: asks now, or a moment later if that has just been done. */
     hurry: () => hurry(),
     stop: () => stop(),
@@ -121,26 +110,6 @@ const delayMs = ({ retryAfterSeconds }, failures) => {
 };
 
 /**
- * Counts by the clock, since browsers slow the timers of hidden pages down. Returns what ends it.
- * @param {number} delay
- * @param {(left: number) => void} onTick
- * @param {() => void} onEnd
- */
-const countDown = (delay, onTick, onEnd) => {
-  const endsAtMs = performance.now() + delay;
-  /** @type {ReturnType<typeof setTimeout>} */
-  let timer;
-  const tick = () => {
-    const leftMs = endsAtMs - performance.now();
-    if (leftMs <= 0) return onEnd();
-    onTick(Math.ceil(leftMs / 1_000));
-    timer = setTimeout(tick, leftMs % 1_000 || 1_000);
-  };
-  tick();
-  return () => clearTimeout(timer);
-};
-
-/**
  * Offline, refused, timed out, or an origin that the service does not allow: a page cannot tell which. There is no answer
  * then.
  * @param {string} url
@@ -148,13 +117,18 @@ const countDown = (delay, onTick, onEnd) => {
  * @returns {Promise<Answer | undefined>}
  */
 const ask = async (url, signal) => {
+  const timeout = new AbortController();
+  const timer = setTimeout(() => timeout.abort(), LONGEST_WAIT_MS);
   try {
-    const response = await fetch(url, { credentials: 'omit', signal });
+    const either = AbortSignal.any([signal, timeout.signal]);
+    const response = await fetch(url, { credentials: 'omit', signal: either });
     const body = await response.json().catch(() => undefined);
-    signal.throwIfAborted();
+    either.throwIfAborted();
     return { response, body };
   } catch {
     return undefined;
+  } finally {
+    clearTimeout(timer);
   }
 };
 

@@ -43,17 +43,11 @@ export const createParts = (/** @type {ShadowRoot} */ shadow) => {
   const none = element('strong');
   const noneHint = element('span');
   const nothing = element('div', { class: 'none' }, [none, noneHint]);
-  const skeleton = element(
-    'div',
-    { class: 'skeleton', 'aria-hidden': 'true' },
-    Array.from({ length: 5 }, () => element('i')),
-  );
   // In the top layer, where no ancestor's overflow, transform or z-index reaches it.
   const popup = element('div', { class: 'popup', part: 'popup', popover: 'manual', role: 'none' }, [
     count,
     list,
     nothing,
-    skeleton,
   ]);
 
   const help = element('p', { id: 'help', class: 'help', part: 'help', hidden: '' });
@@ -97,7 +91,6 @@ export const createParts = (/** @type {ShadowRoot} */ shadow) => {
     none,
     noneHint,
     nothing,
-    skeleton,
     help,
     note,
     outdated,

@@ -64,8 +64,6 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onWant
   let awaited = '';
   /** What Escape brings back: the choice before the text was edited. @type {Choice} */
   let before = '';
-  /** What was typed before the list failed to come; the field comes back with it. */
-  let draft = '';
   /** What a program has chosen though it is not on offer. @type {Vanished | null} */
   let vanished = null;
   let error = '';
@@ -119,7 +117,6 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onWant
 
     listbox.setAttribute('aria-label', strings.banks);
     listbox.hidden = !isListed;
-    parts.skeleton.hidden = isLoaded;
     parts.nothing.hidden = !isLoaded || list.size() > 0;
     parts.none.textContent = strings.none;
     parts.noneHint.textContent = strings.noneHint;
@@ -184,7 +181,6 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onWant
     awaited = typeof next === 'string' ? next : '';
     before = '';
     vanished = null;
-    draft = '';
     input.value = textOf(bank);
   };
 
@@ -243,7 +239,7 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onWant
 
   /** What becomes of the text that people have left in the field. */
   const settle = () => {
-    const text = bank ? '' : (input.value || draft).trim();
+    const text = bank ? '' : input.value.trim();
     const next = certain();
     if (next) return choose(next);
     if (text === '') before = '';
@@ -349,14 +345,8 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onWant
       status = next;
       notices.show(status, strings);
       if (next.kind === 'failed') {
-        if (!bank) {
-          draft = input.value || draft;
-          input.value = '';
-        }
+        if (!bank) input.value = '';
         list.close();
-      } else if (next.kind !== 'loading') {
-        input.value ||= draft;
-        draft = '';
       }
       if (next.kind === 'idle') list.close();
       if (next.kind === 'loaded') {

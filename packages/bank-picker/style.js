@@ -3,7 +3,6 @@
 // - .root: "all" leaves nothing of the page's but what hides the field or puts it out of reach, as closed menus,
 //   inactive steps and print styles do; "interactivity" is newer than some browsers.
 // - .root: iOS zooms the page in where a focused field's text is smaller than 16 px.
-// - .root:dir(rtl): Portuguese in a page from right to left is placed as the page has it, and read as it is.
 // - .field, contain: in a form that lays its fields out in a row, it is as wide whatever is in it.
 
 const CSS = `
@@ -20,7 +19,7 @@ const CSS = `
   display: block;
   position: relative;
   color-scheme: inherit;
-  direction: inherit;
+  direction: ltr;
   visibility: inherit;
   pointer-events: inherit;
   interactivity: inherit;
@@ -56,20 +55,6 @@ const CSS = `
 
 p {
   margin: 0;
-}
-
-.root:dir(rtl) {
-  text-align: right;
-}
-
-label,
-input,
-p,
-strong,
-span,
-button,
-.heading {
-  unicode-bidi: plaintext;
 }
 
 button {
@@ -380,24 +365,6 @@ mark {
   padding: 1em 1.125em;
 }
 
-.skeleton {
-  display: grid;
-  gap: 1.25em;
-  padding: 1.25em 1.125em;
-}
-
-.skeleton i {
-  width: 60%;
-  height: 0.875em;
-  border-radius: 0.25em;
-  background: var(--line);
-  animation: breathe 1.2s ease-in-out infinite alternate;
-}
-
-.skeleton i:nth-child(even) {
-  width: 42%;
-}
-
 .note {
   min-height: 1.5em;
   margin-top: 0.375em;
@@ -503,12 +470,6 @@ mark {
   }
 }
 
-@keyframes breathe {
-  to {
-    opacity: 0.45;
-  }
-}
-
 @media (prefers-reduced-motion: reduce) {
   *,
   ::before,
@@ -534,21 +495,14 @@ mark {
 }
 `;
 
-/** @type {WeakMap<Document, CSSStyleSheet>} */
-const sheets = new WeakMap();
+/** @type {CSSStyleSheet | undefined} */
+let sheet;
 
-/**
- * The sheets for a picker in `page`. Made when the first picker is, so that a server that renders
- * pages can import the element. A document adopts no other document's sheet, and one without a
- * window none at all.
- * @param {Document} page
- */
-export const styleSheetsFor = (page) => {
-  const made = sheets.get(page);
-  if (made) return [made];
-  if (!page.defaultView) return [];
-  const sheet = new page.defaultView.CSSStyleSheet();
-  sheet.replaceSync(CSS);
-  sheets.set(page, sheet);
-  return [sheet];
+/** Made when the first picker is, so that a server that renders pages can import the element. */
+export const styleSheet = () => {
+  if (!sheet) {
+    sheet = new CSSStyleSheet();
+    sheet.replaceSync(CSS);
+  }
+  return sheet;
 };

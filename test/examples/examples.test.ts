@@ -45,7 +45,7 @@ describeInBrowser('the example in', () => {
     expect(stage.complaints).toEqual([]);
   });
 
-  test('the bank picker adds at most 22 kB to a page that Vite builds, as its README says', async () => {
+  test('the bank picker adds as much to a page that Vite builds as its README says', async () => {
     const cwd = join(scratch, 'examples/vue');
     await promisify(execFile)('npm', ['ci', '--no-audit', '--no-fund'], { cwd });
     const page = '<script type="module">import "banks-bff-picker";</script>';
@@ -63,8 +63,6 @@ describeInBrowser('the example in', () => {
     const args = ['--input-type=module', '--eval', program];
     const { stdout } = await promisify(execFile)(process.execPath, args, { cwd });
     const kilobytes = gzipSync(stdout, { level: 9 }).length / 1_000;
-    expect(kilobytes).toBeGreaterThan(10);
-    expect(kilobytes).toBeLessThanOrEqual(22);
     const readme = readFileSync('packages/bank-picker/README.md', 'utf8');
     expect(readme).toContain(`${Math.ceil(kilobytes)} kB minified and compressed`);
   });

@@ -189,24 +189,16 @@ describeInBrowser('the bank picker, in use', () => {
     expect(await words()).toEqual(english);
   });
 
-  test.each([
-    [
-      'a phone of 320 pixels',
-      { viewport: { width: 320, height: 640 }, hasTouch: true, isMobile: true },
-    ],
-    [
-      'a page at 400 %',
-      { viewport: { width: 320, height: 256 }, deviceScaleFactor: 4, hasTouch: true },
-    ],
-  ])('on %s everything fits, and can be tapped', async (_name, context) => {
+  test('on a phone of 320 pixels everything fits, and can be tapped', async () => {
     await stage.passOutage(3);
-    await stage.visit(context);
+    const viewport = { width: 320, height: 256 };
+    await stage.visit({ viewport, hasTouch: true, isMobile: true });
     const width = () => stage.page.evaluate('document.documentElement.scrollWidth');
     await stage.page.getByRole('button', { name: 'Mostrar bancos' }).tap();
     expect(await width()).toBe(320);
     const popup = await stage.page.locator('.popup').boundingBox();
     expect(popup?.y).toBeGreaterThanOrEqual(0);
-    expect((popup?.y ?? 0) + (popup?.height ?? 0)).toBeLessThanOrEqual(context.viewport.height);
+    expect((popup?.y ?? 0) + (popup?.height ?? 0)).toBeLessThanOrEqual(viewport.height);
     for (const target of [stage.options().first(), stage.box()])
       expect((await target.boundingBox())?.height).toBeGreaterThanOrEqual(44);
     await stage.options().nth(2).tap();
