@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { RespondToHead } from './hot-path.ts';
@@ -42,8 +42,8 @@ export interface Shared {
   readonly limits: Limits;
   /** Responds to ordinary requests; without it node:http has all. */
   readonly respondToHead: RespondToHead | undefined;
-  /** Gives `stream` to node:http as a connection. */
-  readonly connectNode: (stream: Duplex, connection: Connection) => void;
+  /** Gets a stream in place of each socket, and responds to what the hot path does not. */
+  readonly nodeServer: Server;
   readonly respondToRefused: (code: RefusalCode, head: RequestHead) => RefusalResponse;
   /** `draining`: each response is the last of its connection. `closed`: idle connections end. */
   phase: 'open' | 'draining' | 'closed';
@@ -143,17 +143,22 @@ const connectToNode = (connection: Connection): Duplex => {
   const stream = createRequestStream(socket, () => {
     if (connection.state !== 'closing') socket.destroy();
   });
-  shared.connectNode(stream, connection);
+  byStream.set(stream, connection);
+  shared.nodeServer.emit('connection', stream);
   return stream;
 };
 
-/** To be called with each response that the application is about to get. */
-export const onNodeResponse = (connection: Connection, response: ServerResponse): void => {
+const byStream = new WeakMap<Duplex, Connection>();
+
+/** To be called with each request that the application is about to get, and its response. */
+export const beginResponse = (req: IncomingMessage, res: ServerResponse): void => {
+  const connection = byStream.get(req.socket);
+  if (!connection) return;
   enter(connection, 'responding');
   connection.tail = NOTHING;
-  connection.isLast ||= hasContent(response.req) || connection.shared.phase !== 'open';
-  if (connection.isLast) response.setHeader('Connection', 'close');
-  response.once('close', () => proceed(connection));
+  connection.isLast ||= hasContent(req) || connection.shared.phase !== 'open';
+  if (connection.isLast) res.setHeader('Connection', 'close');
+  res.once('close', () => proceed(connection));
 };
 
 /** A response has been written: the next request may come. */
@@ -174,8 +179,14 @@ const close = (connection: Connection): void => {
   socket.resume();
 };
 
+/** The same for a request that node:http has read; `req` is undefined if it could not. */
+export const refuseOn = (stream: Duplex, code: RefusalCode, req?: IncomingMessage): void => {
+  const connection = byStream.get(stream);
+  if (connection) refuse(connection, code, req);
+};
+
 /** Tells the client that its request cannot be taken, and closes the connection. */
-export const refuse = (connection: Connection, code: RefusalCode, req?: IncomingMessage): void => {
+const refuse = (connection: Connection, code: RefusalCode, req?: IncomingMessage): void => {
   const { state, socket, stream, shared } = connection;
   if (state === 'closing') return;
   const response = shared.respondToRefused(code, req ?? { headers: {}, socket });

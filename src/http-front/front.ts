@@ -1,18 +1,12 @@
 import { once } from 'node:events';
-import {
-  createServer as createHttpServer,
-  type IncomingMessage,
-  type RequestListener,
-  type Server,
-} from 'node:http';
+import { createServer as createHttpServer, type RequestListener, type Server } from 'node:http';
 import { createServer, type ListenOptions, type Server as NetServer } from 'node:net';
-import type { Duplex } from 'node:stream';
 import {
+  beginResponse,
   closeIdle,
   endOverdue,
-  onNodeResponse,
   openConnection,
-  refuse,
+  refuseOn,
   type Connection,
   type RequestHead,
   type Shared,
@@ -63,17 +57,10 @@ export const createHttpFront = ({
   limits,
 }: HttpFrontOptions) => {
   const connections = new Set<Connection>();
-  const byStream = new WeakMap<Duplex, Connection>();
-  const nodeServer = createNodeServer(limits.keepAliveTimeoutMs, app, (stream) =>
-    byStream.get(stream),
-  );
   const shared: Shared = {
     limits,
     respondToHead: hotPath && createRespondToHead(hotPath, limits.keepAliveTimeoutMs),
-    connectNode: (stream, connection) => {
-      byStream.set(stream, connection);
-      nodeServer.emit('connection', stream);
-    },
+    nodeServer: createNodeServer(limits.keepAliveTimeoutMs, app),
     respondToRefused,
     phase: 'open',
   };
@@ -143,11 +130,7 @@ export const createHttpFront = ({
  * The node:http server. It never listens: it gets streams through its documented `connection`
  * event. It keeps no time-outs then; `keepAliveTimeoutMs` is only what its responses advertise.
  */
-const createNodeServer = (
-  keepAliveTimeoutMs: number,
-  app: RequestListener,
-  connectionOf: (stream: Duplex) => Connection | undefined,
-): Server => {
+const createNodeServer = (keepAliveTimeoutMs: number, app: RequestListener): Server => {
   const server = createHttpServer({
     maxHeaderSize: MAX_HEADER_BYTES,
     keepAliveTimeout: keepAliveTimeoutMs,
@@ -156,15 +139,10 @@ const createNodeServer = (
   });
   // One more, so that refusals.ts sees that there were too many.
   server.maxHeadersCount = MAX_HEADERS + 1;
-  const refuseOn = (stream: Duplex, code: RefusalCode, req?: IncomingMessage): void => {
-    const connection = connectionOf(stream);
-    if (connection) refuse(connection, code, req);
-  };
   const respond: RequestListener = (req, res) => {
     const refusal = refusalOf(req);
     if (refusal) return refuseOn(req.socket, refusal, req);
-    const connection = connectionOf(req.socket);
-    if (connection) onNodeResponse(connection, res);
+    beginResponse(req, res);
     req.url = toOriginForm(req.url ?? '') ?? req.url;
     app(req, res);
   };

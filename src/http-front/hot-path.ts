@@ -24,14 +24,14 @@ interface HotResponse extends PreparedResponse {
   readonly end: (isWritten: boolean) => void;
 }
 
-/** What a connection needs to know of a request that got its response. */
-interface Responded extends Pick<HotResponse, 'end'>, Pick<OrdinaryRequest, 'isLast'> {}
-
 /**
  * Responds on `socket` if `bytes` are the whole head of an ordinary request; undefined: node:http
  * must.
  */
-export type RespondToHead = (bytes: Buffer, socket: Socket) => Responded | undefined;
+export type RespondToHead = (
+  bytes: Buffer,
+  socket: Socket,
+) => (Pick<HotResponse, 'end'> & Pick<OrdinaryRequest, 'isLast'>) | undefined;
 
 export const createRespondToHead = (
   { path, headers, respond, onError }: HotPath,
@@ -40,17 +40,15 @@ export const createRespondToHead = (
   const read = createOrdinaryRequestReader(path, headers);
   const write = createWriteResponse(keepAliveTimeoutMs);
   return (bytes, socket) => {
-    let request: OrdinaryRequest | undefined;
-    let response: HotResponse | undefined;
     try {
-      request = read(bytes, socket);
-      response = request && respond(request);
+      const request = read(bytes, socket);
+      const response = request && respond(request);
+      if (!response) return undefined;
+      write(socket, response, request.isLast);
+      return { isLast: request.isLast, end: response.end };
     } catch (error) {
       onError(error);
+      return undefined;
     }
-    if (!request || !response) return undefined;
-    const { isLast } = request;
-    write(socket, response, isLast);
-    return { isLast, end: response.end };
   };
 };

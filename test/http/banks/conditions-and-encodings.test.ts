@@ -51,11 +51,9 @@ test.each([
   ['12.5.3 identity is excluded, another is listed', 'identity;q=0, gzip', 'gzip'],
   ['12.4.2 the higher weight wins', 'gzip;q=1.0, br;q=0.9', 'gzip'],
   ['8.4.1 names are case-insensitive', 'GZIP', 'gzip'],
-  ['8.4.1.3 x-gzip is gzip', 'X-GZip;q=0.5', 'gzip'],
   ['2.4 text without a meaning', ';;;===', 'identity'],
-  ['12.5.3 as many codings as are read', `${'a, '.repeat(15)}gzip`, 'gzip'],
-  ['15.5 more than any client sends is not read', `${'a, '.repeat(16)}gzip`, 'identity'],
-  ['15.5 a field longer than any client sends', `gzip, ${'a'.repeat(200)}`, 'identity'],
+  ['12.5.3 as much as is read', `gzip, ${'a'.repeat(94)}`, 'gzip'],
+  ['15.5 more than any client sends is not read', `gzip, ${'a'.repeat(95)}`, 'identity'],
 ])('%s: Accept-Encoding "%s" gives %s', async (_section, acceptEncoding, expected) => {
   const { status, headers } = await ask('GET', { 'Accept-Encoding': acceptEncoding });
   expect(status).toBe(200);
