@@ -1,12 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { BankList } from '../banks/bank-list.ts';
 import type { CachedList } from '../banks/cached-list.ts';
-import {
-  countNull,
-  JSON_TYPES,
-  type JsonType,
-  type ListProfile,
-} from '../banks/reading/profile.ts';
+import { countNull, JSON_TYPES, type FieldProfile } from '../banks/reading/profile.ts';
 import type { Config } from '../config/config.ts';
 import { JSON_TYPE, sendUncached } from './headers.ts';
 import template from './openapi.json' with { type: 'json' };
@@ -15,7 +10,7 @@ import { problemOf, PUBLIC_PROBLEM_CODES } from './problems.ts';
 // The public port described in OpenAPI 3.1: openapi.json, in which what depends on the running
 // service stands in braces, and the code of a problem, such as {not_ready}, for the problem itself.
 
-export interface OpenApiOptions {
+interface OpenApiOptions {
   readonly version: string;
   readonly fields: Config['banks']['fields'];
 }
@@ -28,41 +23,27 @@ export const createOpenApiRoute = ({
   let newest: { readonly cached: CachedList | undefined; readonly body: Buffer } | undefined;
   return (_req: IncomingMessage, res: ServerResponse): void => {
     const cached = list.served()?.list;
-    if (!newest || newest.cached !== cached) {
-      const observed = cached && observeFields(cached);
-      newest = {
-        cached,
-        // As bytes, which all clients share that do not read them.
-        body: Buffer.from(
-          JSON.stringify(
-            createOpenApi({ ...options, observed, bank: cached && firstBank(cached) }),
-          ),
-        ),
-      };
-    }
+    // As bytes, which all clients share that do not read them.
+    if (!newest || newest.cached !== cached)
+      newest = { cached, body: Buffer.from(JSON.stringify(createOpenApi(options, cached))) };
     sendUncached(res, JSON_TYPE, newest.body);
   };
 };
 
-/** Before the first list nothing is known of it. */
-interface KnownOfList {
-  /** The fields of the served list. */
-  readonly observed: readonly ObservedField[] | undefined;
-  /** One of its entries, for the example. */
-  readonly bank: unknown;
-}
+/** What is said of the list that is served: only once there is one. */
+type DescribedList = Pick<CachedList, 'profile' | 'count'> & {
+  readonly representations: { readonly identity: { readonly body: Buffer } };
+};
 
 /** The document as an object. */
-export const createOpenApi = ({
-  version,
-  fields,
-  observed,
-  bank,
-}: OpenApiOptions & KnownOfList): unknown => {
+export const createOpenApi = (
+  { version, fields }: OpenApiOptions,
+  list: DescribedList | undefined,
+): unknown => {
   const values = new Map<unknown, unknown>([
     ['{version}', version],
-    ['{bank schema}', bankSchema(fields, observed)],
-    ['{example bank}', bank ?? Object.fromEntries((fields ?? []).map(({ name }) => [name, null]))],
+    ['{bank schema}', bankSchema(fields, list)],
+    ['{example bank}', exampleBank(fields, list)],
     ['{problem codes}', PUBLIC_PROBLEM_CODES],
     ['{problems}', PUBLIC_PROBLEM_CODES.map((code) => problemOf(code))],
     ...PUBLIC_PROBLEM_CODES.map((code) => [`{${code}}`, problemOf(code)] as const),
@@ -79,14 +60,17 @@ export const createOpenApi = ({
  */
 const bankSchema = (
   fields: OpenApiOptions['fields'],
-  observed: readonly ObservedField[] = [],
+  { profile, count }: Pick<DescribedList, 'profile' | 'count'> = { profile: new Map(), count: 0 },
 ): object => {
-  const shown = fields ?? observed.map(({ name }) => ({ name, isOptional: false }));
+  const shown = fields ?? [...profile.keys()].map((name) => ({ name, isOptional: false }));
+  const isNullIn = (field: FieldProfile | undefined): boolean =>
+    field !== undefined && countNull(field, count) > 0;
   const typesOf = ({ name, isOptional }: (typeof shown)[number]): object => {
-    const { types = [], isNullable } = observed.find((field) => field.name === name) ?? {};
+    const field = profile.get(name);
+    const types = JSON_TYPES.filter((type) => field && field.filled[type] + field.blank[type] > 0);
+    if (types.length === 0) return {};
     // Any entry may lack an optional field, even if none does today.
-    const all = types.length > 0 && (isNullable || isOptional) ? [...types, 'null'] : types;
-    if (all.length === 0) return {};
+    const all = isOptional || isNullIn(field) ? [...types, 'null'] : types;
     return { type: all.length === 1 ? all[0] : all };
   };
   return {
@@ -95,35 +79,19 @@ const bankSchema = (
       ? 'The types are those of the list that is served now; while there is none, any. A field that the provider did not send is null.'
       : 'Every field that the provider sends; those of the list that is served now are named.',
     properties: Object.fromEntries(shown.map((field) => [field.name, typesOf(field)])),
-    required: (fields ?? observed.filter(({ isNullable }) => !isNullable)).map(({ name }) => name),
+    // Without BANK_FIELDS an entry may be without a field that others have.
+    required: shown
+      .map(({ name }) => name)
+      .filter((name) => fields || !isNullIn(profile.get(name))),
     additionalProperties: fields === undefined,
   };
 };
 
-const firstBank = ({ representations }: CachedList): unknown => {
-  const banks: unknown = JSON.parse(representations.identity.body.toString());
-  return Array.isArray(banks) ? banks[0] : undefined;
+const exampleBank = (
+  fields: OpenApiOptions['fields'] = [],
+  list: DescribedList | undefined,
+): unknown => {
+  const banks: unknown = list && JSON.parse(list.representations.identity.body.toString());
+  const nulls = Object.fromEntries(fields.map(({ name }) => [name, null]));
+  return Array.isArray(banks) ? banks[0] : nulls;
 };
-
-/** What frontends can rely on, as long as the guard keeps it. */
-interface ObservedField {
-  readonly name: string;
-  /**
-   * The JSON types that its values have, in the order of {@link JSON_TYPES}; none if no entry has
-   * it.
-   */
-  readonly types: readonly JsonType[];
-  /** Some entries lack it: it is null there, or absent if BANK_FIELDS is unset. */
-  readonly isNullable: boolean;
-}
-
-/** The published fields of a list, in the order in which they were first seen. */
-export const observeFields = (list: {
-  readonly profile: ListProfile;
-  readonly count: number;
-}): ObservedField[] =>
-  [...list.profile].map(([name, field]) => ({
-    name,
-    types: JSON_TYPES.filter((type) => field.filled[type] > 0 || field.blank[type] > 0),
-    isNullable: countNull(field, list.count) > 0,
-  }));
