@@ -110,7 +110,8 @@ export const createRequestLog = (options: RequestLogOptions) => {
      * `X-Request-Id`, and what logs the request once it is finished.
      */
     begin: (head: RequestHead, listState: Freshness, status: number, contentBytes: number) => {
-      const record = { ...begin(head), listState };
+      const record = begin(head);
+      record.listState = listState;
       renewId(record);
       /** `isWritten`: whether all of it was written before the client was gone. */
       const end = (isWritten: boolean): void =>
@@ -209,7 +210,7 @@ const eventOf = (
   durationMs,
   aborted,
   listState,
-  refusal: REQUEST_REFUSALS.find((refusal) => refusal === code),
+  refusal: code === undefined ? undefined : REQUEST_REFUSALS.find((refusal) => refusal === code),
 });
 
 const MAX_PATH_CHARS = 256;
