@@ -40,15 +40,11 @@ export function sendFailure(
 }
 
 /** Sends the HTML maintenance page of a proxy, which leaks as well, with status 200. */
-export function sendMaintenancePage(
-  req: IncomingMessage,
-  res: ServerResponse,
-  contentType = 'text/html; charset=utf-8',
-): void {
+export function sendMaintenancePage(req: IncomingMessage, res: ServerResponse): void {
   const page =
     '<!doctype html><title>maintenance</title><h1>Down for maintenance</h1>' +
     `<!-- ${INTERNAL_DETAIL} authorization: ${req.headers.authorization ?? 'none'} -->`;
-  send(res, 200, contentType, page);
+  send(res, 200, 'text/html; charset=utf-8', page);
 }
 
 /** Sends a TCP reset instead of closing normally: the client sees ECONNRESET. */

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { send, sendJson } from './answers.ts';
 import { isBehaviour, isTokenBehaviour, listBehaviours, tokenBehaviours } from './behaviours.ts';
-import type { Behaviour, BehaviourDetails, TokenBehaviour } from './behaviours.ts';
+import type { Behaviour, ChangeGrant, TokenBehaviour } from './behaviours.ts';
 
 // The emulator's control API: a page of text shows what the provider does and what else it can do,
 // and PUT requests switch it. It shows no credentials and requires none, so it belongs on the
@@ -19,15 +19,13 @@ export interface Controlled {
   listCalls(): number;
   tokenCalls(): number;
   /**
-   * Sets the list's behaviour. Resolves when it is in effect, which takes time only for changes to
-   * and from `refuse`. Rejects with a RangeError if the details are invalid.
+   * Sets the list's behaviour; `retryAfter` is for errors. Resolves when it is in effect, which
+   * takes time only for changes to and from `refuse`.
    */
-  behave(name: Behaviour, details?: BehaviourDetails): Promise<void>;
-  /** Sets the token endpoint's behaviour. */
-  behaveToken(name: TokenBehaviour): void;
+  behave(name: Behaviour, retryAfter?: string): Promise<void>;
+  /** Sets the token endpoint's behaviour; `change` makes another grant of a good one. */
+  behaveToken(name: TokenBehaviour, change?: ChangeGrant): void;
 }
-
-const MAX_QUERY_CHARS = 200;
 
 /** Answers one request to the control API. */
 export async function answerControl(
@@ -35,7 +33,7 @@ export async function answerControl(
   req: IncomingMessage,
   res: ServerResponse,
 ): Promise<void> {
-  const [path = '', query = ''] = (req.url ?? '').split('?', 2);
+  const { pathname: path, searchParams } = new URL(req.url ?? '', emulator.controlUrl);
   const [, kind, name = ''] = path.split('/', 3);
   const allow = path === '/' ? 'GET' : 'PUT';
   if (req.method !== allow) return sendJson(res, 405, { error: `use ${allow}` }, { allow });
@@ -47,14 +45,11 @@ export async function answerControl(
   }
   if (kind !== 'behaviour' || !isBehaviour(name))
     return sendJson(res, 404, { error: 'GET / lists every behaviour' });
-  try {
-    const details = parseDetails(query);
-    await emulator.behave(name, details);
-    return sendJson(res, 200, { behaviour: name, ...details });
-  } catch (error) {
-    const message = error instanceof Error ? error.message : 'unknown error';
-    return sendJson(res, error instanceof RangeError ? 400 : 500, { error: message });
-  }
+  const retryAfter = searchParams.get('retryAfter') ?? '';
+  if (!/^\d*$/.test(retryAfter))
+    return sendJson(res, 400, { error: 'retryAfter is a number of seconds' });
+  await emulator.behave(name, retryAfter);
+  return sendJson(res, 200, { behaviour: name, ...(retryAfter && { retryAfter }) });
 }
 
 function pageOf(emulator: Controlled): string {
@@ -65,7 +60,7 @@ Bank list       ${emulator.baseUrl}/api/v1/banks
 Token endpoint  ${emulator.tokenUrl}
                 now: ${emulator.tokenBehaviour}, requests so far: ${emulator.tokenCalls()}
 
-To change what the bank list does (?retryAfter=30 and ?delayMs=500 are options):
+To change what the bank list does (errors take ?retryAfter=30):
 
     curl -X PUT ${emulator.controlUrl}/behaviour/unavailable
 
@@ -83,16 +78,4 @@ function tableOf(behaviours: Readonly<Record<string, { readonly description: str
   return Object.entries(behaviours)
     .map(([name, { description }]) => `  ${name.padEnd(20)}${description}`)
     .join('\n');
-}
-
-/** @throws {RangeError} if the query is longer than any that has a meaning */
-function parseDetails(query: string): BehaviourDetails {
-  if (query.length > MAX_QUERY_CHARS) throw new RangeError('the query is too long');
-  const parameters = new URLSearchParams(query);
-  const delayMs = parameters.get('delayMs');
-  return {
-    retryAfter: parameters.get('retryAfter') ?? undefined,
-    // Number('') is 0, but an empty parameter is a mistake: NaN makes the emulator reject it.
-    delayMs: delayMs === null ? undefined : Number(delayMs || Number.NaN),
-  };
 }

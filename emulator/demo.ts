@@ -1,25 +1,23 @@
-import { createServer } from 'node:http';
 import { prettyFactory } from 'pino-pretty';
 import { startDemoPage } from '../examples/demo-page/server.ts';
-import { ConfigError, parseConfig, type Config } from '../src/config/config.ts';
+import { parseConfig, type Config } from '../src/config/config.ts';
+import { explainListenError } from '../src/doctor/ports.ts';
 import { createService } from '../src/service.ts';
 import { readVersion } from '../src/version.ts';
-import { DEFAULT_ACCESS_TOKEN, startEmulator, type Call, type Emulator } from './emulator.ts';
-import { openListener } from './listener.ts';
+import { DEFAULT_ACCESS_TOKEN, startEmulator, type Call } from './emulator.ts';
 
 // The service, the emulator and the bank picker in one process, without credentials or
 // configuration. A newcomer starts this first. It prints where everything is and how to break it.
 // Ctrl-C stops all of it.
 
 const HOST = '127.0.0.1';
-const MANAGEMENT_PORT = 3001;
 const CONTROL_PORT = 4001;
 
 /**
  * Where Vite shows a page while it is written, and after it was built: the examples run as they
  * are.
  */
-const VITE_ORIGINS = ['http://localhost:5173', 'http://localhost:4173'];
+const VITE_ORIGINS = 'http://localhost:5173,http://localhost:4173';
 
 /**
  * The demo reads five variables. It ignores PROVIDER_*: real credentials must not be sent to the
@@ -27,13 +25,17 @@ const VITE_ORIGINS = ['http://localhost:5173', 'http://localhost:4173'];
  */
 // oxlint-disable-next-line node/no-process-env -- a program of its own
 const { env } = process;
-const PORT = env['PORT'] || '3000';
 const CACHE_TTL = env['CACHE_TTL'] || '15s';
 
 const run = async (): Promise<void> => {
   const write = (text: string): void => void process.stdout.write(text);
-  const emulator = await startDemoEmulator(({ method, path, status = 'no response' }) =>
-    write(`${new Date().toISOString().slice(11, 19)}  emulator: ${method} ${path} -> ${status}\n`),
+  const onCallEnd = ({ method, path, status }: Call): void => {
+    const time = new Date().toISOString().slice(11, 19);
+    write(`${time}  emulator: ${method} ${path} -> ${status ?? 'no response'}\n`);
+  };
+  // Where the documented port is in use, another one is printed.
+  const emulator = await startEmulator({ controlPort: CONTROL_PORT, onCallEnd }).catch(() =>
+    startEmulator({ onCallEnd }),
   );
   // The configuration needs the page's origin, and the page needs the address of the service, which
   // starts last.
@@ -41,11 +43,11 @@ const run = async (): Promise<void> => {
   const picker = await startDemoPage({ banksUrl: () => banksUrl });
   const config = parseConfig({
     HOST,
-    PORT,
-    MANAGEMENT_PORT: env['MANAGEMENT_PORT'] || String(await freePortFrom(MANAGEMENT_PORT)),
+    PORT: env['PORT'],
+    MANAGEMENT_PORT: env['MANAGEMENT_PORT'],
     LOG_LEVEL: env['LOG_LEVEL'],
     CACHE_TTL,
-    CORS_ORIGINS: withOrigins(env['CORS_ORIGINS'], [new URL(picker.url).origin, ...VITE_ORIGINS]),
+    CORS_ORIGINS: [picker.url, VITE_ORIGINS, env['CORS_ORIGINS']].filter(Boolean).join(','),
     PROVIDER_ENVIRONMENT: 'sandbox',
     PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl,
     PROVIDER_ACCESS_TOKEN: DEFAULT_ACCESS_TOKEN,
@@ -64,7 +66,9 @@ const run = async (): Promise<void> => {
     logDestination: { write: (line) => void (isShown(line) && write(toText(line))) },
   });
 
-  const { publicUrl, managementUrl } = await service.start();
+  const { publicUrl, managementUrl } = await service.start().catch((error: Error) => {
+    throw new Error(explainListenError(error, config) ?? error.stack);
+  });
 
   let isStopping = false;
   const stop = async (): Promise<void> => {
@@ -79,48 +83,8 @@ const run = async (): Promise<void> => {
   process.on('SIGINT', () => void stop()).on('SIGTERM', () => void stop());
 
   banksUrl = `${publicUrl}/banks`;
-  write(
-    guide(
-      {
-        publicUrl,
-        managementUrl,
-        pickerUrl: picker.url,
-        controlUrl: emulator.controlUrl,
-      },
-      config,
-    ),
-  );
-};
-
-/**
- * Starts the emulator with its control API on the documented port, or on a free one if that is in
- * use.
- */
-const startDemoEmulator = (onCallEnd: (call: Call) => void): Promise<Emulator> =>
-  startEmulator({ controlPort: CONTROL_PORT, onCallEnd }).catch((error: unknown) => {
-    if (listenError(error)?.code !== 'EADDRINUSE') throw error;
-    return startEmulator({ onCallEnd });
-  });
-
-/** The first free port from `first` on, but not PORT. */
-const freePortFrom = async (first: number): Promise<number> => {
-  for (let port = first; port < first + 100; port += 1) {
-    if (String(port) === PORT) continue;
-    try {
-      const listener = await openListener(createServer(), HOST, port);
-      await listener.setOpen(false);
-      return port;
-    } catch (error) {
-      if (listenError(error)?.code !== 'EADDRINUSE') throw error;
-    }
-  }
-  return first;
-};
-
-const withOrigins = (origins: string | undefined, own: readonly string[]): string => {
-  if (!origins) return own.join(',');
-  const others = origins.split(',').filter((origin) => !own.includes(origin.trim()));
-  return origins.trim() === '*' ? origins : [...own, ...others].join(',');
+  const urls = { publicUrl, managementUrl, pickerUrl: picker.url, controlUrl: emulator.controlUrl };
+  write(guide(urls, config));
 };
 
 /** Whether a log line reports an ordinary request or the start, which the guide describes. */
@@ -173,29 +137,10 @@ Below you see the calls that the emulator gets and what the service logs. Ctrl-C
 `;
 };
 
-/** The code and the port of an error of `listen`, such as EADDRINUSE. */
-const listenError = (error: unknown): { code: string; port: number } | undefined =>
-  error instanceof Error &&
-  'syscall' in error &&
-  error.syscall === 'listen' &&
-  'code' in error &&
-  'port' in error
-    ? { code: String(error.code), port: Number(error.port) }
-    : undefined;
-
-const explain = (error: unknown): string => {
-  if (error instanceof ConfigError) return error.message;
-  const failed = listenError(error);
-  if (!failed) return error instanceof Error ? (error.stack ?? error.message) : String(error);
-  const reason = failed.code === 'EADDRINUSE' ? 'is in use' : `cannot be used (${failed.code})`;
-  const variable = String(failed.port) === PORT ? 'PORT' : 'MANAGEMENT_PORT';
-  const other = failed.port < 60_000 ? failed.port + 1_000 : failed.port - 1_000;
-  return `Port ${failed.port} ${reason}. Choose another one: ${variable}=${other} npm run demo`;
-};
-
 try {
   await run();
 } catch (error) {
-  process.stderr.write(`The demo cannot start. ${explain(error)}\n`);
+  const why = error instanceof Error ? error.message : String(error);
+  process.stderr.write(`The demo cannot start. ${why}\n`);
   process.exit(1);
 }

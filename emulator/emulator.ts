@@ -2,14 +2,12 @@ import {
   createServer,
   type IncomingHttpHeaders,
   type IncomingMessage,
-  type OutgoingHttpHeaders,
   type ServerResponse,
 } from 'node:http';
 import { createRequire } from 'node:module';
-import { gzipSync } from 'node:zlib';
-import { send, sendFailure } from './answers.ts';
+import { sendFailure } from './answers.ts';
 import { listBehaviours } from './behaviours.ts';
-import type { Behaviour, BehaviourDetails, ListBehaviour, TokenBehaviour } from './behaviours.ts';
+import type { Behaviour, ChangeGrant, ListBehaviour, TokenBehaviour } from './behaviours.ts';
 import { answerControl, type Controlled } from './control.ts';
 import { openListener } from './listener.ts';
 import { createTokens } from './tokens.ts';
@@ -32,10 +30,8 @@ export interface EmulatorOptions {
   readonly accessTokens?: readonly string[];
   readonly clientId?: string;
   readonly clientSecret?: string;
-  /** Lifetime of issued tokens; `null`: they never expire and the grant has no expires_in. */
-  readonly tokenLifetimeSeconds?: number | null;
-  /** The encoding of the list for clients that accept it. */
-  readonly compress?: 'gzip';
+  /** Lifetime of issued tokens. */
+  readonly tokenLifetimeSeconds?: number;
   /** Called once for each request to the provider, when its response has been sent or cut off. */
   readonly onCallEnd?: (call: Call) => void;
   /** The wall clock, in milliseconds. */
@@ -65,8 +61,6 @@ export interface Emulator extends Controlled {
   revokeIssued(): void;
   /** The latest 1,000 requests to the provider, oldest first. */
   readonly calls: readonly Call[];
-  /** The number of all requests to the provider so far. */
-  allCalls(): number;
   /** Closes both listeners and destroys all connections. */
   close(): Promise<void>;
 }
@@ -77,7 +71,6 @@ export const DEFAULT_ACCESS_TOKEN = 'emulator-access-token';
 const LIST_PATH = '/api/v1/banks';
 const TOKEN_PATH = '/oauth/token';
 const MAX_RECENT_CALLS = 1_000;
-const MAX_DELAY_MS = 3_600_000;
 
 /**
  * Starts an emulator. Both listeners are open when the promise resolves; rejects with EADDRINUSE
@@ -94,12 +87,13 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
   });
   let banks = options.banks ?? loadBanks();
   let behaviour: Behaviour = 'healthy';
-  let details: BehaviourDetails = {};
+  let retryAfter = '';
   let tokenBehaviour: TokenBehaviour = 'healthy';
+  let changeGrant: ChangeGrant = (grant) => grant;
   let script: Script | undefined;
   let isClosed = false;
   const calls: Call[] = [];
-  const counts = { all: 0, list: 0, token: 0 };
+  const counts = { list: 0, token: 0 };
 
   function record(req: IncomingMessage, res: ServerResponse): Call {
     const call: Call = {
@@ -112,7 +106,6 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
     };
     calls.push(call);
     if (calls.length > MAX_RECENT_CALLS) calls.shift();
-    counts.all += 1;
     if (call.path === LIST_PATH) counts.list += 1;
     if (call.path === TOKEN_PATH) counts.token += 1;
     res.once('close', () => options.onCallEnd?.(call));
@@ -124,14 +117,7 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
     if (row.needsToken && !tokens.accepts(req.headers.authorization))
       return sendFailure(req, res, 401, 'unauthorized', { 'www-authenticate': 'Bearer' });
     if (script !== undefined) return script(req, res);
-    const isCompressed =
-      options.compress !== undefined && /\bgzip\b/.test(String(req.headers['accept-encoding']));
-    const sendList = (value: unknown, given: OutgoingHttpHeaders = {}): void => {
-      const body = Buffer.from(JSON.stringify(value));
-      const headers = { ...(isCompressed && { 'content-encoding': 'gzip' }), ...given };
-      send(res, 200, 'application/json', isCompressed ? gzipSync(body) : body, headers);
-    };
-    return row.answer({ req, res, banks, details, sendList });
+    return row.answer({ req, res, banks, retryAfter });
   }
 
   const providerServer = createServer((req, res) => {
@@ -141,7 +127,7 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
     if (method !== allow) return sendFailure(req, res, 405, 'method_not_allowed', { allow });
     if (path === LIST_PATH) return answerList(req, res);
     // Reading the form fails only if the client has disconnected.
-    tokens.answer(req, res, tokenBehaviour).catch(() => req.socket.destroy());
+    tokens.answer(req, res, tokenBehaviour, changeGrant).catch(() => req.socket.destroy());
     return undefined;
   });
   const controlServer = createServer((req, res) => {
@@ -165,20 +151,21 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
     get tokenBehaviour() {
       return tokenBehaviour;
     },
-    async behave(name, given = {}) {
-      checkDetails(given);
+    async behave(name, given = '') {
       behaviour = name;
-      details = given;
+      retryAfter = given;
       await provider.setOpen(name !== 'refuse' && !isClosed);
     },
-    behaveToken: (name) => void (tokenBehaviour = name),
+    behaveToken: (name, change = (grant) => grant) => {
+      tokenBehaviour = name;
+      changeGrant = change;
+    },
     respondWith: (answer) => void (script = answer),
     setBanks: (list) => void (banks = list),
     acceptTokens: tokens.acceptFixed,
     acceptSecrets: tokens.acceptSecrets,
     revokeIssued: tokens.revokeIssued,
     calls,
-    allCalls: () => counts.all,
     listCalls: () => counts.list,
     tokenCalls: () => counts.token,
     async close() {
@@ -193,11 +180,4 @@ function loadBanks(): readonly unknown[] {
   // Resolved through package.json, so that the same line works from emulator/ and from
   // dist/emulator/.
   return createRequire(import.meta.url)('#emulator-banks.json');
-}
-
-function checkDetails({ delayMs = 0, retryAfter = '' }: BehaviourDetails): void {
-  if (!(delayMs >= 0 && delayMs <= MAX_DELAY_MS))
-    throw new RangeError(`delayMs must be a number from 0 to ${MAX_DELAY_MS}`);
-  if (!/^[\x20-\x7e]*$/.test(retryAfter))
-    throw new RangeError('retryAfter must be printable ASCII, like any header value');
 }

@@ -1,4 +1,4 @@
-import { DEFAULT_ACCESS_TOKEN, startEmulator } from './emulator.ts';
+import { startEmulator } from './emulator.ts';
 
 // Runs the emulator as a program, configured by EMULATOR_* variables. It refuses to start in a
 // production environment, where it could only be mistaken for the provider. SIGINT and SIGTERM stop
@@ -7,26 +7,16 @@ import { DEFAULT_ACCESS_TOKEN, startEmulator } from './emulator.ts';
 // oxlint-disable-next-line node/no-process-env -- a program of its own
 const { env } = process;
 
-function portFrom(name: string, absent: number): number {
-  const text = env[name]?.trim() || String(absent);
-  if (!/^\d{1,5}$/.test(text) || Number(text) > 65_535)
-    throw new RangeError(`${name} must be a port from 0 to 65535`);
-  return Number(text);
-}
-
 async function run(): Promise<void> {
-  if (env['PROVIDER_ENVIRONMENT']?.trim().toLowerCase() === 'production') {
+  if (env['PROVIDER_ENVIRONMENT'] === 'production') {
     throw new Error(
       'PROVIDER_ENVIRONMENT is production; the emulator is for development and tests only',
     );
   }
   const emulator = await startEmulator({
     host: env['EMULATOR_HOST'] || '127.0.0.1',
-    port: portFrom('EMULATOR_PORT', 4000),
-    controlPort: portFrom('EMULATOR_CONTROL_PORT', 4001),
-    accessTokens: [env['EMULATOR_ACCESS_TOKEN'] || DEFAULT_ACCESS_TOKEN],
-    clientId: env['EMULATOR_CLIENT_ID'] || 'emulator-client',
-    clientSecret: env['EMULATOR_CLIENT_SECRET'] || 'emulator-secret',
+    port: Number(env['EMULATOR_PORT'] || 4000),
+    controlPort: Number(env['EMULATOR_CONTROL_PORT'] || 4001),
   });
   const stop = (): void => void emulator.close().finally(() => process.exit(0));
   process.once('SIGINT', stop).once('SIGTERM', stop);

@@ -19,8 +19,8 @@ import { temporaryFolder } from './helpers/temporary-folder.ts';
 
 // The custody of secrets, where only the built process can show it: what Node itself reads from the
 // environment, what is left there, and every byte that the process writes and sends until its last
-// words. What each failure of the provider says: failures.test.ts, provider/access-token.test.ts
-// and the soak.
+// words. What each failure of the provider says: failures.test.ts, provider/token.test.ts and the
+// soak.
 
 const TOKEN = 'canary-token+/=%22~<&>!(1)';
 const MANAGEMENT_TOKEN = 'canary-management+/=%22~';

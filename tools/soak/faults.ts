@@ -26,14 +26,12 @@ const LIST_FAULTS: readonly Behaviour[] = [
   'redirect',
   'no-content',
   'html',
-  'html-as-json',
   'not-json',
   'not-utf8',
   'null',
   'too-deep',
   'too-large',
   'gzip-bomb',
-  'brotli-bomb',
   'empty',
   'most-unusable',
   'renamed-field',
@@ -118,7 +116,7 @@ export const causeFaults = async (
     outage(async () => {
       findings.count(`the provider: ${name}`);
       const retryAfter = String(Math.ceil(between(1, 4)));
-      await emulator.behave(name, name === 'rate-limited' ? { retryAfter } : {});
+      await emulator.behave(name, name === 'rate-limited' ? retryAfter : '');
     });
   const failToken = (name: TokenBehaviour) =>
     outage(() => {

@@ -36,7 +36,6 @@ export const startProvider = async (troubles: Troubles, random: () => number) =>
   const emulator = await startEmulator({
     clientSecret: CLIENT_SECRET,
     tokenLifetimeSeconds: 60,
-    compress: 'gzip',
     onCallEnd: ({ path, status, headers }) => {
       const nowMs = performance.now();
       const [, token] = /^Bearer (.+)$/.exec(headers.authorization ?? '') ?? [];
