@@ -54,17 +54,9 @@ export const startClients = (
     try {
       const response = await request(replica.url + path, { method, headers, dispatcher: agent });
       const body = Buffer.from(await response.body.arrayBuffer());
-      const { statusCode: status, headers: responseHeaders } = response;
-      const receivedMs = performance.now();
-      const answer: Answer = {
-        isStruck,
-        path,
-        sentMs,
-        receivedMs,
-        status,
-        headers: responseHeaders,
-        body,
-      };
+      const { statusCode: status } = response;
+      const times = { sentMs, receivedMs: performance.now() };
+      const answer: Answer = { isStruck, path, status, body, headers: response.headers, ...times };
       findings.count(`${method} ${path}: ${status}`);
       const isReadyz = path === '/readyz' && status === 503 && judge.mayLackList(answer);
       const isAllowed =
@@ -74,7 +66,7 @@ export const startClients = (
         findings.violate(
           problem,
           `(${replica.name}, ${method} ${path}: ${status}) ${body.toString().slice(0, 200)} ` +
-            JSON.stringify(responseHeaders),
+            JSON.stringify(response.headers),
         );
     } catch (error) {
       if (judge.mayBeLost({ isStruck, sentMs })) findings.count('lost with a replica');
@@ -82,18 +74,12 @@ export const startClients = (
     }
   };
 
-  /** Stays for up to 30 s, if the service does not end the connection before. */
-  const beSlow = async (
-    replica: Replica,
-    bytes: string,
-    more = '',
-    reads = true,
-  ): Promise<void> => {
+  /** Stays for up to 30 s, if the service does not end the connection before, and reads nothing. */
+  const beSlow = async (replica: Replica, bytes: string, more = ''): Promise<void> => {
     while (!ended.signal.aborted) {
       const socket = connect(Number(new URL(replica.url).port), '127.0.0.1');
       const closed = new AbortController();
       socket.on('error', () => undefined).once('close', () => closed.abort());
-      if (reads) socket.resume();
       socket.write(bytes);
       const writing = setInterval(() => socket.write(more), 700);
       const signal = AbortSignal.any([ended.signal, closed.signal]);
@@ -108,9 +94,7 @@ export const startClients = (
   const slow = replicas.flatMap((replica) =>
     Array.from({ length: SLOW_CLIENTS_OF_A_KIND }, () => [
       beSlow(replica, `${GET}X-Slow: `, 'x'),
-      beSlow(replica, ''),
-      beSlow(replica, `${GET}\r\n`),
-      beSlow(replica, `${GET}\r\n`.repeat(500), '', false),
+      beSlow(replica, `${GET}\r\n`.repeat(500)),
     ]).flat(),
   );
   const underWay = new Set<Promise<void>>();

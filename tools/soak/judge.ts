@@ -53,7 +53,6 @@ export const createJudge = (provider: Provider, troubles: Troubles) => {
     if (json === undefined) return status === 304 ? '304 for an ETag that no list had' : undefined;
     if ((contents.get(etag) ?? json) !== json) return 'one ETag for two contents';
     contents.set(etag, json);
-    if (contents.size > 300) contents.delete([...contents.keys()][0] ?? '');
 
     const version = provider.versionOf(json);
     if (!version) return 'a list that the provider never had';

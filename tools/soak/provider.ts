@@ -22,7 +22,6 @@ interface Bank {
 export type Provider = Awaited<ReturnType<typeof startProvider>>;
 
 export const CLIENT_SECRET = 'soak-Kx7/+client=secret&0815';
-const REMEMBERED_MS = 120_000;
 
 export const startProvider = async (troubles: Troubles, random: () => number) => {
   /** By the list as the service publishes it. */
@@ -43,15 +42,12 @@ export const startProvider = async (troubles: Troubles, random: () => number) =>
       // Answers that began in a trouble may only look good.
       const isGood = status === 200 && !troubles.between(nowMs - 2_000, nowMs, 'provider');
       if (path === '/api/v1/banks' && isGood) goodAtMs.push(nowMs);
-      if (goodAtMs.length > 1_000) goodAtMs.shift();
     },
   });
 
   const present = (list: readonly Bank[], isRefused = false): Version => {
     const nowMs = performance.now();
     if (current) current.untilMs = nowMs;
-    for (const [json, { untilMs }] of versions)
-      if (untilMs < nowMs - REMEMBERED_MS) versions.delete(json);
     current = { fromMs: nowMs, untilMs: Infinity, isRefused };
     versions.set(
       JSON.stringify(list.map(({ code, ispb, name }) => ({ code, ispb, name }))),

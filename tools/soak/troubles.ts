@@ -26,7 +26,6 @@ export const createTroubles = () => {
     begin: (place: Place): (() => void) => {
       const period = { place, fromMs: performance.now(), untilMs: Infinity };
       periods.push(period);
-      if (periods.length > 50) periods.shift();
       return () => void (period.untilMs = performance.now());
     },
     /** Whether there was trouble in one of `places` at any time between these. */
