@@ -1,7 +1,7 @@
 import type { LookupFunction } from 'node:net';
 import type { GuardPolicy } from './banks/guard.ts';
 import { systemClock, type Clock } from './clock.ts';
-import { secretSourcesOf, secretsOf, type Config } from './config/config.ts';
+import { passwordsAndKeysOf, type Config } from './config/config.ts';
 import { createProvider, type ProviderEvent } from './provider/provider.ts';
 import type { TokenEvent } from './provider/token.ts';
 import type { Redaction } from './secrets/redaction.ts';
@@ -28,8 +28,15 @@ export const createParts = (config: Config, options: PartsOptions) => {
   const { clock = systemClock, random = Math.random } = options;
   const { banks, cache } = config;
   const { addSecret, findEcho } = redaction;
-  for (const [variable, secret] of secretsOf(config)) addSecret(variable, secret);
-  const secrets = createSecrets({ ...secretSourcesOf(config), addSecret, clock, onEvent });
+  for (const [variable, keys] of passwordsAndKeysOf(config)) addSecret(variable, keys);
+  const secrets = createSecrets({
+    sources: config.secrets,
+    tlsFiles: config.provider.tlsFiles,
+    environment: config.provider.environment,
+    addSecret,
+    clock,
+    onEvent,
+  });
   const provider = createProvider(config, {
     version,
     clock,
@@ -45,7 +52,7 @@ export const createParts = (config: Config, options: PartsOptions) => {
     banks,
     policy: cache,
     clock,
-    readKey: cache.signingKey && (() => secrets.read('CACHE_SIGNING_KEY')),
+    readKey: config.secrets.CACHE_SIGNING_KEY && (() => secrets.read('CACHE_SIGNING_KEY')),
   });
   const guardPolicy: GuardPolicy = {
     ...config.guard,

@@ -60,7 +60,7 @@ export const createService = (config: Config, options: ServiceOptions) => {
           report: createStoreReport('CACHE_SNAPSHOT_FILE', emit),
         });
   const redis =
-    cache.redisUrl &&
+    config.secrets.CACHE_REDIS_URL &&
     createRedisFleet({
       envelope,
       policy: cache,
@@ -116,7 +116,7 @@ export const createService = (config: Config, options: ServiceOptions) => {
     ...serverOptions,
     metrics,
     history,
-    readToken: config.management.token && (() => secrets.read('MANAGEMENT_TOKEN')),
+    readToken: config.secrets.MANAGEMENT_TOKEN && (() => secrets.read('MANAGEMENT_TOKEN')),
     /** Reads all secrets again. @returns what failed, a sentence each */
     renewSecrets: async () => {
       const unusable = await secrets.check();
@@ -157,9 +157,7 @@ export const createService = (config: Config, options: ServiceOptions) => {
       // With a list to serve, the service starts: the files can be corrected while it runs.
       if (unusable.length > 0 && !list.served()) {
         await stopList();
-        throw new ConfigError(
-          unusable.map(({ variable, problem }) => ({ variables: [variable], text: problem })),
-        );
+        throw new ConfigError(unusable);
       }
       // First: clients of the public port can take all file descriptors.
       const { listen } = config.management;
@@ -174,7 +172,7 @@ export const createService = (config: Config, options: ServiceOptions) => {
           version,
           environment: providerConfig.environment,
           fields: banks.fields?.map(({ name }) => name).join(',') ?? 'all',
-          token: provider.token.variable,
+          token: providerConfig.tokenVariable,
         },
         'listening',
       );

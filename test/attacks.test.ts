@@ -4,7 +4,7 @@ import { existsSync, lstatSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import type { Emulator } from '../emulator/emulator.ts';
-import type { EnvironmentVariables } from '../src/config/reader.ts';
+import type { EnvironmentVariables } from '../src/config/variables.ts';
 import { makeBanks } from './helpers/banks.ts';
 import { closeLater } from './helpers/close-later.ts';
 import { emulate } from './helpers/emulate.ts';

@@ -5,7 +5,7 @@ import tls, { createServer, type TLSSocket } from 'node:tls';
 import { INTERNAL_DETAIL } from '../emulator/answers.ts';
 import type { Behaviour } from '../emulator/behaviours.ts';
 import type { Emulator } from '../emulator/emulator.ts';
-import type { EnvironmentVariables } from '../src/config/reader.ts';
+import type { EnvironmentVariables } from '../src/config/variables.ts';
 import { createAuthority } from './helpers/authority.ts';
 import { closeLater } from './helpers/close-later.ts';
 import { emulate } from './helpers/emulate.ts';

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { resolve } from 'node:path';
-import type { EnvironmentVariables } from '../src/config/reader.ts';
+import type { EnvironmentVariables } from '../src/config/variables.ts';
 import { closeLater } from './helpers/close-later.ts';
 import { listenOn } from './helpers/free-port.ts';
 import { runNode } from './helpers/program.ts';

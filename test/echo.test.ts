@@ -20,13 +20,8 @@ test.each<[how: string, echo: unknown]>([
   ['plain', TOKEN],
   ['in a sentence', `invalid token: Bearer ${TOKEN}.`],
   ['percent-encoded', encodeURIComponent(TOKEN)],
-  [
-    'percent-encoded in lower case',
-    encodeURIComponent(TOKEN).replaceAll(/%../g, (code) => code.toLowerCase()),
-  ],
   ['in Base64', base64(TOKEN)],
   ['in Base64, after an id', base64(`id:${TOKEN}`)],
-  ['in base64url', Buffer.from(`ab${TOKEN}`).toString('base64url')],
   ['as JSON in a text', JSON.stringify({ token: TOKEN })],
   ['in a list', ['x', TOKEN]],
 ])(

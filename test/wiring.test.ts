@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import supertest from 'supertest';
 import type { Emulator } from '../emulator/emulator.ts';
-import type { EnvironmentVariables } from '../src/config/reader.ts';
+import type { EnvironmentVariables } from '../src/config/variables.ts';
 import { VARIABLE_NAMES } from '../src/config/variables.ts';
 import { createAuthority } from './helpers/authority.ts';
 import { closeLater } from './helpers/close-later.ts';

@@ -1,85 +1,104 @@
-import { formatCount } from '../format-count.ts';
-import { demoProblem, PROVIDER_SECRET_RULE, ruleFor, secretProblem } from '../secrets/secret.ts';
-import { partName } from '../secrets/redaction.ts';
 import {
+  passwordsIn,
   SECRET_NAMES,
+  secretProblem,
+  type Secret,
   type SecretName,
-  type SecretRules,
-  type SecretSource,
-} from '../secrets/secrets.ts';
-import { providerProblems, toProvider, type Provider } from './provider.ts';
+} from '../secrets/secret.ts';
+import type { SecretSource } from '../secrets/secrets.ts';
 import {
-  readVariables,
-  sourceOf,
-  type ConfigProblem,
+  isUnknown,
+  SCHEMA,
+  textOf,
+  VARIABLE_NAMES,
   type EnvironmentVariables,
-  type Variables,
-} from './reader.ts';
-import { headersIn } from './request-values.ts';
-import { passwordsIn } from './values.ts';
-import { SCHEMA, type Values, type VariableName } from './variables.ts';
+  type Values,
+  type VariableName,
+} from './variables.ts';
 
 // The environment as the service uses it: text in, a typed, read-only Config out, or every problem
 // at once. It never touches the process or a file, and no problem repeats a value: a misplaced
 // secret must not reach a log.
 
-export type Config = ReturnType<typeof toConfig>;
+/** What is wrong with a variable, and what would be right; never a value. */
+export interface ConfigProblem {
+  readonly variable: string;
+  readonly problem: string;
+}
 
 /** The environment is unusable. The message has a line for each problem. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
   readonly problems: readonly ConfigProblem[];
 
-  constructor(all: readonly ConfigProblem[]) {
-    // One mistake is one problem: a further one of variables that all have one already is left out.
-    const reported = new Set<string>();
-    const problems = all.filter(({ variables }) => {
-      const isNew = variables.some((name) => !reported.has(name));
-      for (const name of variables) reported.add(name);
-      return isNew;
-    });
+  constructor(problems: readonly ConfigProblem[]) {
+    const noun = problems.length === 1 ? 'problem' : 'problems';
     const lines = problems.map((problem) => `  ${describeProblem(problem)}`);
-    const count = formatCount(problems.length, 'problem', 'problems');
-    super([`The configuration has ${count}:`, ...lines].join('\n'));
+    super([`The configuration has ${problems.length} ${noun}:`, ...lines].join('\n'));
     this.problems = problems;
   }
 }
 
-/** One line: the variables, what is wrong, what would be right. */
-export const describeProblem = ({ variables, text }: ConfigProblem): string =>
-  `${variables.join(', ')}: ${text}`;
+export const describeProblem = ({ variable, problem }: ConfigProblem): string =>
+  `${variable}: ${problem}`;
 
 /**
  * Reads the whole configuration from `env`.
- * @param fileProblems what is wrong with the files that variables name
  * @throws {ConfigError} with every problem, not only the first
  */
-export const parseConfig = (
-  env: EnvironmentVariables,
-  fileProblems: readonly ConfigProblem[] = [],
-): Config => {
-  const variables = readVariables(env);
-  const provider = toProvider(variables);
-  const problems = [
-    ...variables.problems,
-    ...(env['NODE_DEBUG'] ? [NODE_DEBUG] : []),
-    ...providerProblems(variables),
-    ...crossProblems(variables),
-    ...weakSecrets(env, variables),
-    ...fileProblems,
-  ];
-  if (problems.length > 0 || !provider) throw new ConfigError(problems);
-  return toConfig(variables.values, provider);
+export const parseConfig = (env: EnvironmentVariables): Config => {
+  const { config, problems } = readVariables(env);
+  if (!config || problems.length > 0) throw new ConfigError(problems);
+  return config;
 };
 
-/** Node reads it before any code of ours runs, so it cannot be undone. */
-const NODE_DEBUG = {
-  variables: ['NODE_DEBUG'],
-  text: 'makes Node print what passes through it, secrets included; unset it',
+/** `config` is undefined where something is missing that `problems` names. */
+export const readVariables = (env: EnvironmentVariables) => {
+  const set = new Map(
+    VARIABLE_NAMES.map((name) => [name, textOf(env, name)] as const).filter(([, text]) => text),
+  );
+  const issues = SCHEMA.safeParse(Object.fromEntries(set)).error?.issues ?? [];
+  // The first issue of a variable counts.
+  const wrong = new Map(issues.toReversed().map(({ path: [name], message }) => [name, message]));
+  for (const [name, text = ''] of set) if (IN_QUOTES.test(text)) wrong.set(name, QUOTED);
+  // A variable that is wrong counts as unset from here on, but is not missing.
+  const values = SCHEMA.parse(Object.fromEntries([...set].filter(([name]) => !wrong.has(name))));
+  return {
+    config: toConfig(values),
+    problems: [
+      ...VARIABLE_NAMES.flatMap((variable) => {
+        const problem = wrong.get(variable);
+        return problem === undefined ? [] : [{ variable, problem }];
+      }),
+      ...Object.keys(env)
+        .filter((name) => env[name] && isUnknown(name))
+        .map((variable) => ({ variable, problem: UNKNOWN })),
+      // Node reads it before any code of ours runs, so it cannot be undone.
+      ...(env['NODE_DEBUG'] ? [{ variable: 'NODE_DEBUG', problem: NODE_DEBUG }] : []),
+      ...crossProblems(values, (name) => set.has(name)),
+    ],
+  };
 };
 
-const toConfig = (values: Values, provider: Provider) => {
-  const { MANAGEMENT_PORT: managementPort } = values;
+const IN_QUOTES = /^(["'`])[^]*\1$/;
+const QUOTED = 'is in quotes, which docker --env-file keeps; write it without them';
+const UNKNOWN = 'is not a variable of this service; .env.example lists them all';
+const NODE_DEBUG = 'makes Node print what passes through it, secrets included; unset it';
+
+export type Config = NonNullable<ReturnType<typeof toConfig>>;
+/** How tokens are granted. */
+export type Grants = NonNullable<Config['provider']['grants']>;
+
+const BASE_URL = {
+  sandbox: 'PROVIDER_SANDBOX_BASE_URL',
+  production: 'PROVIDER_PRODUCTION_BASE_URL',
+} as const;
+
+const toConfig = (values: Values) => {
+  const environment = values.PROVIDER_ENVIRONMENT;
+  const baseUrl = environment && values[BASE_URL[environment]];
+  if (!environment || !baseUrl) return undefined;
+  const { PROVIDER_TOKEN_URL: tokenUrl, MANAGEMENT_PORT: managementPort } = values;
   return {
     listen: { port: values.PORT, host: values.HOST },
     management: {
@@ -90,9 +109,42 @@ const toConfig = (values: Values, provider: Provider) => {
           : { port: managementPort, host: values.MANAGEMENT_HOST },
       /** Names that `Host` may have besides those that are always allowed. */
       hosts: values.MANAGEMENT_HOSTS ?? [],
-      token: sourceOf(values, 'MANAGEMENT_TOKEN'),
     },
-    provider,
+    provider: {
+      environment,
+      baseUrl,
+      /** The query of the request for the list, without its question mark. */
+      query: values.PROVIDER_QUERY,
+      /** The one that says where the token comes from. */
+      tokenVariable: TOKEN_VARIABLES.find((name) => values[name]) ?? '',
+      /** Undefined: the token is a fixed one. */
+      grants: tokenUrl && {
+        url: tokenUrl,
+        clientId: values.PROVIDER_CLIENT_ID ?? '',
+        scope: values.PROVIDER_TOKEN_SCOPE,
+        /** How the request for a token is written: as RFC 6749 wants it, or as a JSON object. */
+        format: values.PROVIDER_TOKEN_FORMAT,
+        /** HTTP Basic with escapes, without them, or id and secret in the body. */
+        auth: values.PROVIDER_TOKEN_AUTH,
+        /** Further members of the request, form-encoded. */
+        params: values.PROVIDER_TOKEN_PARAMS,
+        /** Where the token is in the grant: names of members, with dots between them. */
+        field: values.PROVIDER_TOKEN_FIELD,
+      },
+      tlsFiles: {
+        PROVIDER_TLS_CA_FILE: values.PROVIDER_TLS_CA_FILE,
+        PROVIDER_TLS_CERT_FILE: values.PROVIDER_TLS_CERT_FILE,
+        PROVIDER_TLS_KEY_FILE: values.PROVIDER_TLS_KEY_FILE,
+      },
+      /** The way out to the provider and the token endpoint, as undici reads it. */
+      proxies: {
+        HTTPS_PROXY: values.HTTPS_PROXY,
+        HTTP_PROXY: values.HTTP_PROXY,
+        NO_PROXY: values.NO_PROXY,
+      },
+      timeoutMs: values.PROVIDER_TIMEOUT,
+      maxBodyBytes: values.PROVIDER_MAX_BODY,
+    },
     banks: {
       /** Undefined: the body is the list. */
       listPath: values.BANK_LIST,
@@ -104,15 +156,20 @@ const toConfig = (values: Values, provider: Provider) => {
       ttlMs: values.CACHE_TTL,
       maxStaleMs: values.CACHE_MAX_STALE,
       snapshotFile: values.CACHE_SNAPSHOT_FILE,
-      redisUrl: sourceOf(values, 'CACHE_REDIS_URL'),
-      /** Signs what is saved; undefined: nothing is signed. */
-      signingKey: sourceOf(values, 'CACHE_SIGNING_KEY'),
     },
     guard: {
       minBanks: values.GUARD_MIN_BANKS,
       /** Shares from 0 to 1. */
       maxShrink: values.GUARD_MAX_SHRINK,
       maxDrift: values.GUARD_MAX_DRIFT,
+    },
+    secrets: {
+      MANAGEMENT_TOKEN: sourceOf(values, 'MANAGEMENT_TOKEN'),
+      PROVIDER_ACCESS_TOKEN: sourceOf(values, 'PROVIDER_ACCESS_TOKEN'),
+      PROVIDER_CLIENT_SECRET: sourceOf(values, 'PROVIDER_CLIENT_SECRET'),
+      PROVIDER_HEADERS: sourceOf(values, 'PROVIDER_HEADERS'),
+      CACHE_REDIS_URL: sourceOf(values, 'CACHE_REDIS_URL'),
+      CACHE_SIGNING_KEY: sourceOf(values, 'CACHE_SIGNING_KEY'),
     },
     browserMaxAgeMs: values.BROWSER_MAX_AGE,
     keepAliveTimeoutMs: values.KEEP_ALIVE_TIMEOUT,
@@ -125,21 +182,35 @@ const toConfig = (values: Values, provider: Provider) => {
   } as const;
 };
 
-/** What is wrong with variables that are each right. */
-const crossProblems = ({ values, isSet }: Variables): readonly ConfigProblem[] => {
+const sourceOf = (values: Values, name: SecretName): SecretSource | undefined => {
+  const path = values[`${name}_FILE`];
+  return path === undefined ? values[name] : { path };
+};
+
+const TOKEN_VARIABLES = [
+  'PROVIDER_ACCESS_TOKEN',
+  'PROVIDER_ACCESS_TOKEN_FILE',
+  'PROVIDER_TOKEN_URL',
+] as const;
+
+/** What is missing, and what is wrong with variables that are each right. */
+const crossProblems = (
+  values: Values,
+  isSet: (name: VariableName) => boolean,
+): readonly ConfigProblem[] => {
   const problems: ConfigProblem[] = [];
-  const report = (name: VariableName, text: string): void =>
-    void problems.push({ variables: [name], text });
-  for (const name of SECRET_NAMES)
-    if (isSet(name) && isSet(`${name}_FILE`) && name !== 'PROVIDER_ACCESS_TOKEN')
-      report(`${name}_FILE`, `is set as well as ${name}; keep one`);
-  if (values.MANAGEMENT_PORT !== 0 && values.MANAGEMENT_PORT === values.PORT)
-    report('MANAGEMENT_PORT', 'is the same as PORT; choose another one');
-  if (values.PROVIDER_ENVIRONMENT === 'production' && !isSet('BANK_FIELDS'))
-    report(
-      'BANK_FIELDS',
-      'is required in production: the fields that browsers may see, such as code,ispb,name',
-    );
+  const report = (variable: string, problem: string): void =>
+    void problems.push({ variable, problem });
+  const need = (name: VariableName, why: string): void => {
+    if (!isSet(name)) report(name, `is required${why}`);
+  };
+  const environment = values.PROVIDER_ENVIRONMENT;
+  const isProduction = environment === 'production';
+
+  need('PROVIDER_ENVIRONMENT', ': sandbox or production');
+  if (environment) need(BASE_URL[environment], ` when PROVIDER_ENVIRONMENT is ${environment}`);
+  if (isProduction)
+    need('BANK_FIELDS', ' in production: the fields that browsers may see, such as code,ispb,name');
   const { BANK_FIELDS: fields, BANK_REQUIRED_FIELDS: required = [] } = values;
   const unpublished = required.filter((name) => fields?.every((field) => field.name !== name));
   if (unpublished.length > 0)
@@ -147,98 +218,62 @@ const crossProblems = ({ values, isSet }: Variables): readonly ConfigProblem[] =
       'BANK_REQUIRED_FIELDS',
       `names ${unpublished.join(', ')}, which BANK_FIELDS does not publish`,
     );
+  if (values.MANAGEMENT_PORT !== 0 && values.MANAGEMENT_PORT === values.PORT)
+    report('MANAGEMENT_PORT', 'is the same as PORT; choose another one');
+
+  for (const name of SECRET_NAMES) {
+    const text = values[name]?.reveal();
+    const problem = text && secretProblem(name, text, environment);
+    if (problem) report(name, problem);
+    if (isSet(name) && isSet(`${name}_FILE`) && name !== 'PROVIDER_ACCESS_TOKEN')
+      report(`${name}_FILE`, `is set as well as ${name}; keep one`);
+  }
+  if (isSet('PROVIDER_TLS_CERT_FILE') || isSet('PROVIDER_TLS_KEY_FILE'))
+    for (const name of ['PROVIDER_TLS_CERT_FILE', 'PROVIDER_TLS_KEY_FILE'] as const)
+      need(name, ' too: mutual TLS needs a certificate and its key');
+
+  const ofGrants = ['PROVIDER_TOKEN_URL', 'PROVIDER_CLIENT_ID', 'PROVIDER_CLIENT_SECRET'] as const;
+  const isGranted = [...ofGrants, 'PROVIDER_CLIENT_SECRET_FILE' as const].some(isSet);
+  const isFixed = [isSet('PROVIDER_ACCESS_TOKEN'), isSet('PROVIDER_ACCESS_TOKEN_FILE')];
+  const ways = [isGranted, ...isFixed].filter(Boolean).length;
+  if (ways !== 1)
+    report(
+      TOKEN_VARIABLES.join(', '),
+      `${ways === 0 ? 'none is' : 'more than one is'} configured; configure exactly one way to a token: ` +
+        'a fixed token, its file, or PROVIDER_TOKEN_URL with PROVIDER_CLIENT_ID and PROVIDER_CLIENT_SECRET ' +
+        'or PROVIDER_CLIENT_SECRET_FILE',
+    );
+  else if (isGranted)
+    for (const name of ofGrants)
+      if (name !== 'PROVIDER_CLIENT_SECRET' || !isSet('PROVIDER_CLIENT_SECRET_FILE'))
+        need(name, ' for the client-credentials grant');
+  if (isProduction && values.PROVIDER_TOKEN_URL?.reveal().startsWith('http:'))
+    report('PROVIDER_TOKEN_URL', 'must be https: in production; the client secret is sent there');
   return problems;
 };
 
-/** Those that are too weak for production; in the sandbox even the demo's may be used. */
-const weakSecrets = (env: EnvironmentVariables, { values }: Variables): readonly ConfigProblem[] =>
-  SECRET_NAMES.flatMap((name) => {
-    const text = env[name] && productionProblem(name, env[name], values.PROVIDER_ENVIRONMENT);
-    return text ? [{ variables: [name], text }] : [];
-  });
-
-/** What is wrong with a secret in production, where a weaker one is refused. */
-const productionProblem = (
-  name: SecretName,
-  secret: string,
-  environment: string | undefined,
-): string | undefined => {
-  // The others are no secrets as a whole.
-  if (environment !== 'production' || Object.hasOwn(PARTS_OF, name)) return undefined;
-  const rule = ruleFor('production', PROVIDER_SECRET_RULE);
-  const problem = secretProblem(secret, rule);
-  return demoProblem(secret) ?? (problem && `${problem}; in production it needs ${rule.minChars}`);
-};
-
-/** The secrets that `config` holds or names the files of, and how they are checked. */
-export const secretSourcesOf = ({ provider, management, cache }: Config) => {
-  const { token, headers, tls, environment } = provider;
-  const sources: Readonly<Record<SecretName, SecretSource | undefined>> = {
-    MANAGEMENT_TOKEN: management.token,
-    PROVIDER_ACCESS_TOKEN: token.kind === 'given' ? token.token : undefined,
-    PROVIDER_CLIENT_SECRET: token.kind === 'client-credentials' ? token.clientSecret : undefined,
-    PROVIDER_HEADERS: headers,
-    CACHE_REDIS_URL: cache.redisUrl,
-    CACHE_SIGNING_KEY: cache.signingKey,
-  };
-  return { sources, tlsFiles: tls, rules: secretRulesFor(environment) };
-};
-
-/** The rules for secrets in files: those of the variables that could hold the same. */
-export const secretRulesFor = (environment: string | undefined): SecretRules => ({
-  problemOf: (name, text) => {
-    if (text === '') return 'is empty; write the secret into it';
-    const { error } = SCHEMA.shape[name].safeParse(text);
-    return error?.issues[0]?.message ?? productionProblem(name, text, environment);
-  },
-  partsOf: (name, text) => PARTS_OF[name]?.(text) ?? [text],
-});
-
-/** What is secret in a value, if not all of it. */
-const PARTS_OF: Readonly<Partial<Record<SecretName, (text: string) => readonly string[]>>> = {
-  // Errors quote an address without its password.
-  CACHE_REDIS_URL: passwordsIn,
-  PROVIDER_HEADERS: (text) => headersIn(text).map(([, value]) => value),
-};
-
 /**
- * The secrets that `config` holds, each with its variable. Those in files become known when they
- * are read.
+ * What must never be seen besides the secrets that may be in files, each with its variable:
+ * passwords of proxies, and keys in queries.
  */
-export const secretsOf = (config: Config): readonly (readonly [name: string, secret: string])[] => {
-  const { token, proxies, query } = config.provider;
-  const { sources, rules } = secretSourcesOf(config);
-  const grant = token.kind === 'client-credentials' ? token : undefined;
-  const found: Partial<Record<VariableName, readonly string[]>> = {
-    ...Object.fromEntries(
-      SECRET_NAMES.map((name) => {
-        const source = sources[name];
-        return [name, source && 'reveal' in source ? rules.partsOf(name, source.reveal()) : []];
-      }),
-    ),
-    PROVIDER_TOKEN_URL: grant ? queryOf(grant.url.reveal()) : [],
-    PROVIDER_TOKEN_PARAMS: grant?.params ? keysIn(grant.params.reveal()) : [],
-    PROVIDER_QUERY: query ? keysIn(query.reveal()) : [],
-    HTTPS_PROXY: proxies.HTTPS_PROXY ? passwordsIn(proxies.HTTPS_PROXY.reveal()) : [],
-    HTTP_PROXY: proxies.HTTP_PROXY ? passwordsIn(proxies.HTTP_PROXY.reveal()) : [],
-  };
-  return Object.entries(found).flatMap(([name, texts]) =>
-    texts.map((text, index) => [partName(name, index), text] as const),
-  );
+export const passwordsAndKeysOf = ({ provider: { grants, query, proxies } }: Config) => {
+  const passwords = (url: Secret | undefined) => (url ? passwordsIn(url.reveal()) : []);
+  return Object.entries({
+    HTTPS_PROXY: passwords(proxies.HTTPS_PROXY),
+    HTTP_PROXY: passwords(proxies.HTTP_PROXY),
+    PROVIDER_TOKEN_URL: keysIn(grants && new URL(grants.url.reveal()).search.slice(1)),
+    PROVIDER_TOKEN_PARAMS: keysIn(grants?.params?.reveal()),
+    PROVIDER_QUERY: keysIn(query?.reveal()),
+  });
 };
 
 /**
  * A query as a whole, and those of its values that may be keys: shorter ones may be ordinary words,
  * as in `type=institution`, which a list may contain.
  */
-const keysIn = (query: string): readonly string[] => [
+const keysIn = (query = ''): readonly string[] => [
   query,
   ...[...new URLSearchParams(query).values()].filter(({ length }) => length >= SHORTEST_KEY),
 ];
 
 const SHORTEST_KEY = 16;
-
-const queryOf = (url: string): readonly string[] => {
-  const { search } = new URL(url);
-  return search === '' ? [] : [search.slice(1)];
-};

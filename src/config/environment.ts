@@ -1,12 +1,19 @@
 import { parseEnv } from 'node:util';
+import { systemClock } from '../clock.ts';
 import { codeOf } from '../error-code.ts';
 import { describeReadError, readTextFile } from '../regular-file.ts';
-import { readSecretFile, SECRET_NAMES } from '../secrets/secrets.ts';
-import { readTlsFiles } from '../secrets/tls-files.ts';
-import { ConfigError, parseConfig, secretRulesFor } from './config.ts';
-import { spellingIn, type ConfigProblem, type EnvironmentVariables } from './reader.ts';
+import { createSecrets } from '../secrets/secrets.ts';
+import { SECRET_NAMES } from '../secrets/secret.ts';
+import { ConfigError, readVariables, type ConfigProblem } from './config.ts';
 import { whyNoSnapshot } from './snapshot-path.ts';
-import { defaultOf, SECRET_VARIABLES, spellingsOf, VARIABLE_NAMES } from './variables.ts';
+import {
+  defaultOf,
+  SECRET_VARIABLES,
+  spellingsOf,
+  textOf,
+  VARIABLE_NAMES,
+  type EnvironmentVariables,
+} from './variables.ts';
 
 // The process's environment and the .env file, read once at the start. All commands read them here,
 // so that the doctor and check-config check what the service will use.
@@ -21,9 +28,8 @@ export type ProcessEnvironment = Record<string, string | undefined>;
  * @throws {ConfigError} with every problem, those of the files included, if there are others too
  */
 export const readConfig = async (env: ProcessEnvironment) => {
-  const { merged, problems, unusableFiles } = await readSources(env);
-  const { config, error } = tryParse(merged, problems);
-  if (!config) throw new ConfigError([...error.problems, ...unusableFiles]);
+  const { config, problems, unusableFiles } = await readSources(env);
+  if (!config || problems.length > 0) throw new ConfigError([...problems, ...unusableFiles]);
   for (const name of SECRET_VARIABLES.flatMap(spellingsOf)) delete env[name];
   return { config, unusableFiles };
 };
@@ -33,80 +39,73 @@ export const readConfig = async (env: ProcessEnvironment) => {
  * can start with this configuration.
  */
 export const checkConfig = async (env: ProcessEnvironment) => {
-  const { merged, problems, unusableFiles } = await readSources(env);
-  const { error } = tryParse(merged, [...problems, ...unusableFiles]);
-  const wrong = new Set(error?.problems.flatMap(({ variables }) => variables));
+  const { merged, ...read } = await readSources(env);
+  const problems = [...read.problems, ...read.unusableFiles];
+  const wrong = new Set(problems.map(({ variable }) => variable));
   /**
    * Each as the service would use it; never a secret, or a value that a problem is about, which may
    * be a misplaced one.
    */
   const variables = VARIABLE_NAMES.map((name) => {
-    const spelling = spellingIn(merged, name);
-    const text = merged[spelling];
+    const text = textOf(merged, name);
     const preset = defaultOf(name);
     let source = preset === '' ? 'unset' : 'default';
-    if (text) source = env[spelling] ? 'environment' : '.env';
-    let shown = text || preset;
+    if (text) source = text === textOf(env, name) ? 'environment' : '.env';
+    let shown = text ?? preset;
     if (text && SECRET_VARIABLES.includes(name)) shown = 'set';
-    if (wrong.has(spelling)) shown = 'see below';
+    if (wrong.has(name)) shown = 'see below';
     return { name, source, shown };
   });
-  return { variables, error };
+  return { variables, error: problems.length > 0 ? new ConfigError(problems) : undefined };
 };
 
-const tryParse = (env: EnvironmentVariables, fileProblems: readonly ConfigProblem[]) => {
-  try {
-    return { config: parseConfig(env, fileProblems) };
-  } catch (error) {
-    if (error instanceof ConfigError) return { error };
-    throw error;
-  }
-};
-
-/** All that the configuration is read from, and what is wrong with its files. */
-const readSources = async (environment: ProcessEnvironment) => {
-  const { dotEnv, problems } = await readDotEnv();
+/** All that the configuration is read from, and what is wrong with it. */
+const readSources = async (env: ProcessEnvironment) => {
+  const { dotEnv, problem } = await readDotEnv();
   // An empty variable of the environment counts as unset: it does not hide one of the `.env` file.
-  const set = Object.entries(environment).filter(([, value]) => value !== '');
+  const set = Object.entries(env).filter(([, value]) => value !== '');
   const merged: EnvironmentVariables = { ...dotEnv, ...Object.fromEntries(set) };
+  const { config, problems } = readVariables(merged);
   const snapshot = merged['CACHE_SNAPSHOT_FILE'];
-  const why = snapshot ? await whyNoSnapshot(snapshot) : undefined;
+  const noSnapshot = snapshot ? await whyNoSnapshot(snapshot) : undefined;
+  const ofFiles: readonly (readonly [variable: string, problem: string | undefined])[] = [
+    ['.env', problem],
+    ['CACHE_SNAPSHOT_FILE', noSnapshot],
+  ];
   return {
     merged,
+    config,
     problems: [
       ...problems,
-      ...(why === undefined ? [] : [{ variables: ['CACHE_SNAPSHOT_FILE'], text: why }]),
+      ...ofFiles.flatMap(([variable, text]) => (text ? [{ variable, problem: text }] : [])),
     ],
     unusableFiles: await checkSecretFiles(merged),
   };
 };
 
-const checkSecretFiles = async (env: EnvironmentVariables): Promise<readonly ConfigProblem[]> => {
-  const rules = secretRulesFor(env['PROVIDER_ENVIRONMENT']);
-  const readings = await Promise.all([
-    ...SECRET_NAMES.map(async (name) => {
-      const path = env[`${name}_FILE`];
-      return path ? readSecretFile(name, path, rules) : { problems: [] };
-    }),
-    readTlsFiles(env, Date.now()),
-  ]);
-  return readings.flatMap(({ problems }) =>
-    problems.map(({ variable, text }) => ({ variables: [variable], text })),
-  );
+/** Also where the configuration has other problems. */
+const checkSecretFiles = (env: EnvironmentVariables): Promise<readonly ConfigProblem[]> => {
+  const sourceIn = (path: string | undefined) => (path ? { path } : undefined);
+  return createSecrets({
+    sources: Object.fromEntries(SECRET_NAMES.map((name) => [name, sourceIn(env[`${name}_FILE`])])),
+    tlsFiles: env,
+    environment: env['PROVIDER_ENVIRONMENT'],
+    addSecret: () => undefined,
+    clock: systemClock,
+    onEvent: () => undefined,
+  }).check();
 };
 
 /** Far more than all variables take. */
 const MAX_DOT_ENV_BYTES = 65_536;
 
-const readDotEnv = async (): Promise<{
-  dotEnv: EnvironmentVariables;
-  problems: readonly ConfigProblem[];
-}> => {
+const readDotEnv = async (): Promise<{ dotEnv?: EnvironmentVariables; problem?: string }> => {
   try {
-    return { dotEnv: parseEnv(await readTextFile('.env', MAX_DOT_ENV_BYTES)), problems: [] };
+    return { dotEnv: parseEnv(await readTextFile('.env', MAX_DOT_ENV_BYTES)) };
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') return { dotEnv: {}, problems: [] };
-    const text = `cannot be read (${describeReadError(error)}); make it a readable, regular file in UTF-8, or remove it`;
-    return { dotEnv: {}, problems: [{ variables: ['.env'], text }] };
+    if (codeOf(error) === 'ENOENT') return {};
+    return {
+      problem: `cannot be read (${describeReadError(error)}); make it a readable, regular file in UTF-8, or remove it`,
+    };
   }
 };

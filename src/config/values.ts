@@ -1,14 +1,13 @@
-import { isIP } from 'node:net';
 import proxyAddr from 'proxy-addr';
 import * as z from 'zod';
-import { MAX_LIST_ENTRIES, MAX_PATH_DEPTH } from '../json.ts';
-import { MAX_SECRET_BYTES, secretProblem, toSecret, type SecretRule } from '../secrets/secret.ts';
+import { MAX_PATH_DEPTH } from '../json.ts';
+import { isAddress, toSecret } from '../secrets/secret.ts';
 
 // One schema for each kind of value: from text to a typed value. A problem says what is wrong and
 // what would be right, and never repeats the value, which may be a misplaced secret.
 
 /** @param parse gives undefined for what is not of this kind */
-export const kind = <T>(problem: string, parse: (text: string) => T | undefined) =>
+const kind = <T>(problem: string, parse: (text: string) => T | undefined) =>
   z.string().transform((text, ctx): T => {
     const value = parse(text);
     if (value !== undefined) return value;
@@ -40,48 +39,15 @@ export const portOrOff = kind(
   (text): number | 'off' | undefined => (text === 'off' ? text : toPort(text)),
 );
 
-/** RFC 1123 section 2.1, and the underscore that some internal names have. */
-const isHostName = (text: string): boolean => {
-  const labels = text.replace(/\.$/, '').split('.');
-  return (
-    text.length <= 253 &&
-    labels.every((label) => /^[a-z\d_](?:[\w-]{0,61}[a-z\d_])?$/i.test(label)) &&
-    // A number at the end makes it an address, which this is not.
-    !/^\d+$/.test(labels.at(-1) ?? '')
-  );
-};
-
-export const listenHost = kind(
-  'is not an address or a host name; write it without scheme, port, path, brackets and *, such as 127.0.0.1, or 0.0.0.0 or :: for all addresses',
-  (text) => (isIP(text) !== 0 || isHostName(text) ? text : undefined),
-);
-
-/** Names as `Host` may have them: in lower case, without a trailing dot. */
 export const hostNames = kind(
   'is not a list of host names; use names without scheme or port, such as banks-ops.internal.example.com',
-  (text) => listOf(text.toLowerCase(), isHostName)?.map((name) => name.replace(/\.$/, '')),
+  (text) => listOf(text.toLowerCase(), (name) => /^[\w.-]+$/.test(name)),
 );
-
-/** URL would leave line breaks and tabs out. */
-const toUrl = (text: string, protocols: readonly string[]): URL | undefined => {
-  const url = !/[\s\p{Cc}]/u.test(text) && URL.canParse(text) ? new URL(text) : undefined;
-  return url?.hostname && protocols.includes(url.protocol) && text.length <= MAX_SECRET_BYTES
-    ? url
-    : undefined;
-};
-
-const hasUser = ({ username, password }: URL): boolean => username !== '' || password !== '';
-
-const WEB = ['http:', 'https:'];
-
-const toBaseUrl = (text: string): URL | undefined => {
-  const url = toUrl(text, WEB);
-  return url && !hasUser(url) && !/[?#]/.test(text) ? url : undefined;
-};
 
 export const baseUrl = kind(
   'is not an address without user info, query and fragment; use one such as https://api.example.com',
-  toBaseUrl,
+  (text) =>
+    /^https?:\/\/[^/@?#]+(?:\/[^?#]*)?$/i.test(text) && isAddress(text) ? new URL(text) : undefined,
 );
 
 export const httpsBaseUrl = baseUrl.refine((url) => url.protocol === 'https:', {
@@ -91,70 +57,39 @@ export const httpsBaseUrl = baseUrl.refine((url) => url.protocol === 'https:', {
 /** Its query may be a key. RFC 6749 section 3.2 allows a query, but no fragment. */
 export const tokenUrl = kind(
   'is not an address without user info and fragment; use one such as https://login.example.com/token',
-  (text) => {
-    const url = toUrl(text, WEB);
-    return url && !hasUser(url) && !text.includes('#') ? toSecret(url.href) : undefined;
-  },
+  (text) =>
+    /^https?:\/\/[^/@?#]+(?:[/?][^#]*)?$/i.test(text) && isAddress(text)
+      ? toSecret(text)
+      : undefined,
 );
-
-/** Whether every % in user and password is an escape (RFC 3986 section 2.1). */
-const isDecodable = ({ username, password }: URL): boolean => {
-  try {
-    return decodeURIComponent(username + password) !== undefined;
-  } catch {
-    return false;
-  }
-};
-
-/** The path is the number of a database. */
-export const redisUrl = kind(
-  'is not a Redis address; use one such as redis://host:6379 or rediss://user:password@host:6379/2, without a query, and in a password %3F for ?, %23 for # and %25 for %',
-  (text) => {
-    const url = toUrl(text, ['redis:', 'rediss:']);
-    const isAddress = url && /^\/?\d{0,5}$/.test(url.pathname) && !/[?#]/.test(text);
-    return isAddress && isDecodable(url) ? toSecret(text) : undefined;
-  },
-);
-
-/**
- * The password of the address `url` as written there and decoded: client libraries may quote
- * either.
- */
-export const passwordsIn = (url: string): string[] => {
-  const { password } = new URL(url);
-  return password === '' ? [] : [...new Set([password, decodeURIComponent(password)])];
-};
 
 /** An egress proxy. Without a scheme it is http:, as for curl. */
 export const proxyUrl = kind(
   'is not the address of an HTTP proxy; use one such as http://user:password@proxy.example.com:3128, and in a password %25 for %',
   (text) => {
-    const url = toUrl(text.includes('://') ? text : `http://${text}`, WEB);
-    const isAddress = url?.pathname === '/' && !/[?#]/.test(text);
-    return isAddress && isDecodable(url) ? toSecret(url.href) : undefined;
+    const url = text.includes('://') ? text : `http://${text}`;
+    return /^https?:\/\/[^/?#]+\/?$/i.test(url) && isAddress(url) ? toSecret(url) : undefined;
   },
 );
 
-/** A secret that satisfies `rule`. */
-export const secretWith = (rule: SecretRule) =>
-  z.string().transform((text, ctx) => {
-    const problem = secretProblem(text, rule);
-    if (problem === undefined) return toSecret(text);
-    const needed = rule.bearer ? 'visible ASCII characters' : 'bytes of text';
-    ctx.addIssue({
-      code: 'custom',
-      message: `${problem}; it needs ${rule.minChars} to ${MAX_SECRET_BYTES} ${needed}`,
-    });
-    return z.NEVER;
-  });
+/** A query without its question mark, as it is sent: `pageSize=1000`. Its values may be keys. */
+export const query = kind(
+  'is not a query; write it percent-encoded, without ? in front and #, such as pageSize=1000',
+  (text) => (/^(?!\?)[\x21\x22\x24-\x7e]+$/.test(text) ? toSecret(text) : undefined),
+);
 
-/** The longest path that Linux takes. */
-export const MAX_TEXT_BYTES = 4_096;
+/** What the service sends itself. */
+const TOKEN_MEMBERS = ['grant_type', 'scope', 'client_id', 'client_secret'];
 
-/** A name, a path or an identifier, taken as it is. */
-export const singleLine = kind(
-  `has a control character, such as a line break, or more than ${MAX_TEXT_BYTES} bytes`,
-  (text) => (/\p{Cc}/u.test(text) || Buffer.byteLength(text) > MAX_TEXT_BYTES ? undefined : text),
+/** Members of the request for a token, form-encoded: `audience=https%3A%2F%2Fapi.example.com`. */
+export const tokenParams = query.refine(
+  (members) =>
+    [...new URLSearchParams(members.reveal()).keys()].every(
+      (name) => name !== '' && !TOKEN_MEMBERS.includes(name),
+    ),
+  {
+    error: `has a member without a name, or one that the service sends itself (${TOKEN_MEMBERS.join(', ')})`,
+  },
 );
 
 /** A number with a unit; NaN for anything else. */
@@ -187,8 +122,8 @@ export const byteCount = kind(
 );
 
 export const entryCount = kind(
-  `is not a number of banks; use a whole number such as 100, up to ${MAX_LIST_ENTRIES}: no longer list is loaded`,
-  (text) => (/^\d{1,9}$/.test(text) && Number(text) <= MAX_LIST_ENTRIES ? Number(text) : undefined),
+  'is not a number of banks; use a whole number such as 100',
+  (text) => (/^\d{1,9}$/.test(text) ? Number(text) : undefined),
 );
 
 /** A percentage as a share from 0 to 1. */
@@ -242,35 +177,29 @@ export const listPath = memberPath('a list', 'data or data.banks');
 export const tokenPath = memberPath('a token', 'accessToken or data.token');
 
 /**
- * RFC 6454 section 6.2: as browsers send it. Pages in apps and browser extensions have a scheme of
+ * As browsers send it (RFC 6454 section 6.2). Pages in apps and browser extensions have a scheme of
  * their own, such as `capacitor://localhost`.
  */
-const isOrigin = (text: string): boolean => {
-  if (/^https?:/.test(text))
-    return !text.includes('*') && URL.canParse(text) && new URL(text).origin === text;
-  return /^[a-z][a-z\d+.-]*:\/\/[a-z\d._-]{1,253}(?::\d{1,5})?$/.test(text);
-};
+const isOrigin = (text: string): boolean => /^[a-z][a-z\d+.-]*:\/\/[a-z\d.:[\]_-]+$/.test(text);
 
 export const origins = kind(
   'is not a list of exact origins; use * alone, or scheme and host as browsers send them, without default port, slash, path, capital letters or a * in it, such as https://app.example.com,http://localhost:5173',
   (text): '*' | readonly string[] | undefined => (text === '*' ? text : listOf(text, isOrigin)),
 );
 
-/** Checked by the package that will use it, which refuses a range of all addresses, for example. */
-const isAddressRange = (text: string): boolean => {
-  try {
-    proxyAddr.compile([text]);
-    return isIP(text.split('/')[0] ?? '') !== 0;
-  } catch {
-    return false;
-  }
-};
-
-/** `true` would believe every client's X-Forwarded-For. */
+/** `true` would believe every client's X-Forwarded-For; the package refuses a range of all addresses. */
 export const trustedProxies = kind(
   'must be the number of proxies in front, or their addresses such as 10.0.0.0/8; not all addresses',
-  (text): number | readonly string[] | undefined =>
-    /^\d{1,2}$/.test(text) ? Number(text) : listOf(text, isAddressRange),
+  (text): number | readonly string[] | undefined => {
+    if (/^\d+$/.test(text)) return Number(text);
+    try {
+      const addresses = itemsOf(text);
+      proxyAddr.compile(addresses);
+      return addresses;
+    } catch {
+      return undefined;
+    }
+  },
 );
 
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;

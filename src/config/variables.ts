@@ -1,15 +1,11 @@
 import * as z from 'zod';
-import {
-  MANAGEMENT_TOKEN_RULE,
-  PROVIDER_SECRET_RULE,
-  PROVIDER_TOKEN_RULE,
-  SIGNING_KEY_RULE,
-} from '../secrets/secret.ts';
-import * as requestValues from './request-values.ts';
+import { toSecret } from '../secrets/secret.ts';
 import * as values from './values.ts';
 
 // Every environment variable of the service, one line each. The table in docs/configuration.md and
 // .env.example have the same names and defaults; a test compares them.
+
+export type EnvironmentVariables = Readonly<Record<string, string | undefined>>;
 
 type FromText<T> = z.ZodType<T, string>;
 
@@ -17,40 +13,41 @@ const defaulted = <T>(schema: FromText<T>, text: string) =>
   schema.prefault(text).meta({ default: text });
 /** Never shown, and removed from the process's environment once it has been read. */
 const secret = <T>(schema: FromText<T>) => schema.optional().meta({ isSecret: true });
-/** The path of a file with a secret, a certificate or a key. */
-const filePath = values.singleLine.optional();
+/** Checked by the rules that hold for its file too. */
+const fileSecret = secret(z.string().transform(toSecret));
+const text = z.string().optional();
 
 export const SCHEMA = z.object({
   PORT: defaulted(values.port, '3000'),
-  HOST: defaulted(values.listenHost, '0.0.0.0'),
+  HOST: defaulted(z.string(), '0.0.0.0'),
   MANAGEMENT_PORT: defaulted(values.portOrOff, '3001'),
-  MANAGEMENT_HOST: defaulted(values.listenHost, '127.0.0.1'),
+  MANAGEMENT_HOST: defaulted(z.string(), '127.0.0.1'),
   MANAGEMENT_HOSTS: values.hostNames.optional(),
-  MANAGEMENT_TOKEN: secret(values.secretWith(MANAGEMENT_TOKEN_RULE)),
-  MANAGEMENT_TOKEN_FILE: filePath,
+  MANAGEMENT_TOKEN: fileSecret,
+  MANAGEMENT_TOKEN_FILE: text,
   PROVIDER_ENVIRONMENT: values.oneOf(['sandbox', 'production']).optional(),
   PROVIDER_SANDBOX_BASE_URL: values.baseUrl.optional(),
   PROVIDER_PRODUCTION_BASE_URL: values.httpsBaseUrl.optional(),
-  PROVIDER_ACCESS_TOKEN: secret(values.secretWith(PROVIDER_TOKEN_RULE)),
-  PROVIDER_ACCESS_TOKEN_FILE: filePath,
+  PROVIDER_ACCESS_TOKEN: fileSecret,
+  PROVIDER_ACCESS_TOKEN_FILE: text,
   PROVIDER_TOKEN_URL: secret(values.tokenUrl),
-  PROVIDER_CLIENT_ID: values.singleLine.optional(),
-  PROVIDER_CLIENT_SECRET: secret(values.secretWith(PROVIDER_SECRET_RULE)),
-  PROVIDER_CLIENT_SECRET_FILE: filePath,
-  PROVIDER_TOKEN_SCOPE: values.singleLine.optional(),
+  PROVIDER_CLIENT_ID: text,
+  PROVIDER_CLIENT_SECRET: fileSecret,
+  PROVIDER_CLIENT_SECRET_FILE: text,
+  PROVIDER_TOKEN_SCOPE: text,
   PROVIDER_TOKEN_FORMAT: defaulted(values.oneOf(['form', 'json']), 'form'),
   PROVIDER_TOKEN_AUTH: defaulted(values.oneOf(['basic', 'basic_plain', 'post']), 'basic'),
-  PROVIDER_TOKEN_PARAMS: secret(requestValues.tokenParams),
+  PROVIDER_TOKEN_PARAMS: secret(values.tokenParams),
   PROVIDER_TOKEN_FIELD: defaulted(values.tokenPath, 'access_token'),
-  PROVIDER_QUERY: secret(requestValues.query),
-  PROVIDER_HEADERS: secret(requestValues.headerLines),
-  PROVIDER_HEADERS_FILE: filePath,
-  PROVIDER_TLS_CA_FILE: filePath,
-  PROVIDER_TLS_CERT_FILE: filePath,
-  PROVIDER_TLS_KEY_FILE: filePath,
+  PROVIDER_QUERY: secret(values.query),
+  PROVIDER_HEADERS: fileSecret,
+  PROVIDER_HEADERS_FILE: text,
+  PROVIDER_TLS_CA_FILE: text,
+  PROVIDER_TLS_CERT_FILE: text,
+  PROVIDER_TLS_KEY_FILE: text,
   HTTPS_PROXY: secret(values.proxyUrl),
   HTTP_PROXY: secret(values.proxyUrl),
-  NO_PROXY: values.singleLine.optional(),
+  NO_PROXY: text,
   PROVIDER_TIMEOUT: defaulted(values.durationMs, '5s'),
   PROVIDER_MAX_BODY: defaulted(values.byteCount, '1mb'),
   BANK_LIST: values.listPath.optional(),
@@ -58,11 +55,11 @@ export const SCHEMA = z.object({
   BANK_REQUIRED_FIELDS: values.fieldNames.optional(),
   CACHE_TTL: defaulted(values.durationMs, '1h'),
   CACHE_MAX_STALE: defaulted(values.durationMs, '7d'),
-  CACHE_SNAPSHOT_FILE: values.singleLine.optional(),
-  CACHE_REDIS_URL: secret(values.redisUrl),
-  CACHE_REDIS_URL_FILE: filePath,
-  CACHE_SIGNING_KEY: secret(values.secretWith(SIGNING_KEY_RULE)),
-  CACHE_SIGNING_KEY_FILE: filePath,
+  CACHE_SNAPSHOT_FILE: text,
+  CACHE_REDIS_URL: fileSecret,
+  CACHE_REDIS_URL_FILE: text,
+  CACHE_SIGNING_KEY: fileSecret,
+  CACHE_SIGNING_KEY_FILE: text,
   GUARD_MIN_BANKS: defaulted(values.entryCount, '1'),
   GUARD_MAX_SHRINK: defaulted(values.share, '20%'),
   GUARD_MAX_DRIFT: defaulted(values.share, '20%'),
@@ -98,6 +95,12 @@ const IN_LOWER_CASE: readonly string[] = ['HTTPS_PROXY', 'HTTP_PROXY', 'NO_PROXY
 /** The names that a variable may have in the environment; the first one that is set counts. */
 export const spellingsOf = (name: VariableName): readonly string[] =>
   IN_LOWER_CASE.includes(name) ? [name.toLowerCase(), name] : [name];
+
+/** What a variable is set to; an empty string counts as unset. */
+export const textOf = (env: EnvironmentVariables, name: VariableName): string | undefined =>
+  spellingsOf(name)
+    .map((spelling) => env[spelling])
+    .find(Boolean);
 
 /** Whether a name looks like one of this service, and is not: a typing mistake must not pass. */
 export const isUnknown = (name: string): boolean =>

@@ -18,9 +18,9 @@ export const examine = async (config: Config, options: PartsOptions) => {
   const { parts, outcome, body, steps: loadSteps } = await tryLoad(config, options);
   const { secrets, envelope } = parts;
   const content = outcome instanceof LoadError ? Buffer.from('doctor') : outcome.json;
-  const { redisUrl, snapshotFile } = config.cache;
+  const { snapshotFile } = config.cache;
   const stores: readonly TriedStore[] = [
-    ...(redisUrl ? [await tryRedis(secrets, { envelope, content })] : []),
+    ...(config.secrets.CACHE_REDIS_URL ? [await tryRedis(secrets, { envelope, content })] : []),
     ...(snapshotFile === undefined ? [] : [await trySnapshot(snapshotFile, { envelope, content })]),
   ];
   const held = stores.map(({ saved }) => heldOf(saved, config.cache)).find((saved) => saved);

@@ -17,11 +17,11 @@ const STEPS = ['token', 'address', 'response'] as const;
 
 /** Makes the load. Never rejects: a failure is the outcome. */
 export const tryLoad = async (config: Config, options: PartsOptions) => {
-  const { baseUrl, token, timeoutMs } = config.provider;
+  const { baseUrl, grants, tokenVariable, timeoutMs } = config.provider;
   const startedAtMs = performance.now();
   const elapsed = (): string => inWholeMs(performance.now() - startedAtMs);
   /** What happened in each of the steps that have passed. */
-  let passed: readonly string[] = token.kind === 'given' ? [`from ${tokenVariableOf(token)}`] : [];
+  let passed: readonly string[] = grants ? [] : [`from ${tokenVariable}`];
   let body: Buffer | undefined;
 
   const onConnected = (message: unknown): void => {
@@ -77,20 +77,15 @@ const describeConnection = (message: unknown, after: string): string => {
 /** The variables that may change a failure, by their names in this configuration. */
 export const variablesOf = (
   error: LoadError,
-  { provider: { environment, token } }: Config,
+  { provider: { environment, grants, tokenVariable } }: Config,
   step: string,
 ): readonly string[] => {
-  const isOfEndpoint = step === 'token' && token.kind === 'client-credentials';
+  const isOfEndpoint = step === 'token' && grants;
   const names: Readonly<Record<string, string>> = {
     [BASE_URL_VARIABLES]: isOfEndpoint
       ? 'PROVIDER_TOKEN_URL'
       : `PROVIDER_${environment.toUpperCase()}_BASE_URL`,
-    [TOKEN]: tokenVariableOf(token),
+    [TOKEN]: tokenVariable,
   };
   return FAILURE_KINDS[error.kind].variables.map((name) => names[name] ?? name);
-};
-
-const tokenVariableOf = (token: Config['provider']['token']): string => {
-  if (token.kind === 'client-credentials') return 'PROVIDER_TOKEN_URL';
-  return 'reveal' in token.token ? 'PROVIDER_ACCESS_TOKEN' : 'PROVIDER_ACCESS_TOKEN_FILE';
 };

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { LoadError } from '../banks/load-error.ts';
 import { valueAt } from '../banks/reading/entry.ts';
-import type { ClientCredentials } from '../config/provider.ts';
+import type { Grants } from '../config/config.ts';
 import { isJsonObject, parseJson } from '../json.ts';
-import { secretProblem, type SecretRule } from '../secrets/secret.ts';
+import { secretProblem } from '../secrets/secret.ts';
 import type { ExchangeResponse } from './exchange.ts';
 import { toStatusError } from './status.ts';
 
@@ -13,7 +13,7 @@ import { toStatusError } from './status.ts';
 
 /** The request's own headers, and its body. */
 export const writeTokenRequest = (
-  { clientId, scope, format, auth, params }: ClientCredentials,
+  { clientId, scope, format, auth, params }: Grants,
   clientSecret: string,
 ) => {
   const members = {
@@ -65,18 +65,23 @@ const GRANT = z.looseObject({
 const ERROR_CODE =
   /^(?:invalid_(?:request|client|grant|scope)|unauthorized_client|unsupported_grant_type)$/;
 
+/** What is needed to read a grant. */
+export interface GrantContext {
+  /** Where the token is. */
+  readonly field: string;
+  /** `production` refuses weak tokens. */
+  readonly environment: string;
+  /** Wall-clock milliseconds. */
+  readonly nowMs: number;
+}
+
 /**
  * What the token endpoint grants: any 2xx with a usable token does.
- * @param field where the token is
  * @throws {LoadError} if it grants nothing
  */
 export const readGrant = (
   response: ExchangeResponse,
-  {
-    field,
-    rule,
-    nowMs,
-  }: { readonly field: string; readonly rule: SecretRule; readonly nowMs: number },
+  { field, environment, nowMs }: GrantContext,
 ): Grant => {
   const { status, body } = response;
   // The decoder drops a byte order mark.
@@ -84,7 +89,7 @@ export const readGrant = (
   const value = isJsonObject(json) ? json : {};
   const token = valueAt(value, field);
   if (status < 300 && typeof token === 'string') {
-    const problem = secretProblem(token, rule);
+    const problem = secretProblem('PROVIDER_ACCESS_TOKEN', token, environment);
     if (problem !== undefined) throw noToken(`grants a token that ${problem}`);
     const grant = GRANT.safeParse(value);
     if (!grant.success) throw noToken('grants a token whose token_type is not Bearer');

@@ -3,12 +3,12 @@ import { LoadError, STOPPING } from '../banks/load-error.ts';
 import { readList, type LoadedList } from '../banks/reading/list-reader.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
-import { headersIn } from '../config/request-values.ts';
+import { headersIn } from '../secrets/secret.ts';
 import type { Secrets } from '../secrets/secrets.ts';
 import { toLoadError } from './errors.ts';
 import { createExchange, type ExchangeResponse } from './exchange.ts';
 import { toStatusError } from './status.ts';
-import { createGivenToken, createGrantedToken, type TokenEvent } from './token.ts';
+import { createFixedToken, createGrantedToken, type TokenEvent } from './token.ts';
 
 // The provider as the other modules see it: a function that loads a list. The token goes to the
 // configured address and nowhere else: no redirect is followed, and no error contains a header.
@@ -27,7 +27,7 @@ export interface ProviderOptions {
   readonly random: () => number;
   readonly secrets: Pick<Secrets, 'read' | 'tlsContext'>;
   /** Is given each granted token before it is used. */
-  readonly addSecret: (variable: string, secret: string) => void;
+  readonly addSecret: (variable: string, parts: readonly string[]) => void;
   /** The variable whose secret a list contains: such a list is refused. */
   readonly findEcho: (json: string) => string | undefined;
   readonly onEvent: (event: TokenEvent | ProviderEvent) => void;
@@ -36,19 +36,19 @@ export interface ProviderOptions {
 }
 
 export const createProvider = (
-  { provider, banks }: Pick<Config, 'provider' | 'banks'>,
+  { provider, banks, secrets: sources }: Pick<Config, 'provider' | 'banks' | 'secrets'>,
   options: ProviderOptions,
 ) => {
   const { clock, version, lookup, secrets, findEcho, onEvent } = options;
-  const { token: source, environment, timeoutMs, maxBodyBytes, proxies } = provider;
+  const { grants, environment, timeoutMs, maxBodyBytes, proxies } = provider;
   const exchange = createExchange({ tls: secrets.tlsContext, proxies, lookup });
   // Firewalls in front of APIs refuse requests without one.
   const userAgent = `banks-bff/${version}`;
   const closing = new AbortController();
   const accessToken =
-    source.kind === 'given'
-      ? createGivenToken(source, secrets)
-      : createGrantedToken(source, {
+    grants === undefined
+      ? createFixedToken(secrets)
+      : createGrantedToken(grants, {
           ...options,
           exchange,
           userAgent,
@@ -59,7 +59,9 @@ export const createProvider = (
   const url = banksUrl(provider);
 
   const requestBanks = async (token: string, signal: AbortSignal): Promise<ExchangeResponse> => {
-    const further = provider.headers ? headersIn(await secrets.read('PROVIDER_HEADERS')) : [];
+    const further = sources.PROVIDER_HEADERS
+      ? headersIn(await secrets.read('PROVIDER_HEADERS'))
+      : [];
     const startedAtMs = clock.monotonicMs();
     let response: ExchangeResponse | undefined;
     try {
@@ -99,7 +101,7 @@ export const createProvider = (
 
   const load = async (signal: AbortSignal): Promise<LoadedList> => {
     const response = await requestWithToken(signal);
-    if (response.status === 401) throw unauthorized(accessToken.variable);
+    if (response.status === 401) throw unauthorized(provider.tokenVariable);
     if (response.status !== 200) throw toStatusError('the provider', response, clock.wallMs());
     const list = readList(response.body, banks);
     const echoed = findEcho(list.json.toString());

@@ -1,9 +1,8 @@
 import { LoadError } from '../banks/load-error.ts';
 import type { Clock } from '../clock.ts';
-import type { ClientCredentials } from '../config/provider.ts';
+import type { Grants } from '../config/config.ts';
 import { withDeadline } from '../deadline.ts';
-import type { Secrets, SecretSource } from '../secrets/secrets.ts';
-import { PROVIDER_TOKEN_RULE, ruleFor } from '../secrets/secret.ts';
+import type { Secrets } from '../secrets/secrets.ts';
 import { toLoadError } from './errors.ts';
 import type { Exchange } from './exchange.ts';
 import { readGrant, writeTokenRequest, type Grant } from './grant.ts';
@@ -12,8 +11,6 @@ import { readGrant, writeTokenRequest, type Grant } from './grant.ts';
 // to the one request that needs it and to nothing else.
 
 export interface AccessToken {
-  /** The variable for an operator to check if the provider refuses the token. */
-  readonly variable: string;
   /** The token to use now. Rejects if there is none. */
   current(): Promise<string>;
   /**
@@ -29,13 +26,9 @@ export interface AccessToken {
 }
 
 /** A token that an operator has put into a variable or a file, which is read at each use. */
-export const createGivenToken = (
-  { token: source }: { readonly token: SecretSource },
-  secrets: Pick<Secrets, 'read'>,
-): AccessToken => {
+export const createFixedToken = (secrets: Pick<Secrets, 'read'>): AccessToken => {
   const current = () => secrets.read('PROVIDER_ACCESS_TOKEN');
   return {
-    variable: 'reveal' in source ? 'PROVIDER_ACCESS_TOKEN' : 'PROVIDER_ACCESS_TOKEN_FILE',
     current,
     newerThan: async (refused) => {
       const token = await current();
@@ -57,7 +50,7 @@ export type TokenEvent =
 export interface GrantedTokenOptions {
   readonly exchange: Exchange;
   readonly userAgent: string;
-  readonly environment: 'sandbox' | 'production';
+  readonly environment: string;
   /** The longest time for one request. */
   readonly timeoutMs: number;
   readonly clock: Clock;
@@ -67,7 +60,7 @@ export interface GrantedTokenOptions {
   readonly closing: AbortSignal;
   readonly secrets: Pick<Secrets, 'read'>;
   /** Is given each token before it is used. */
-  readonly addSecret: (variable: string, secret: string) => void;
+  readonly addSecret: (variable: string, parts: readonly string[]) => void;
   readonly onEvent: (event: TokenEvent) => void;
 }
 
@@ -89,10 +82,7 @@ const NEW_MS = 60_000;
  * valid, and no timer makes one: a list is loaded once per CACHE_TTL, and its back-off is that of
  * the token's requests too.
  */
-export const createGrantedToken = (
-  source: ClientCredentials,
-  options: GrantedTokenOptions,
-): AccessToken => {
+export const createGrantedToken = (source: Grants, options: GrantedTokenOptions): AccessToken => {
   const { clock, random, closing, addSecret, onEvent } = options;
   const requestGrant = createGrantRequest(source, options);
   let granted: GrantedToken | undefined;
@@ -106,7 +96,7 @@ export const createGrantedToken = (
     const grantedAtMs = clock.monotonicMs();
     try {
       const { token, lifetimeMs } = await requestGrant();
-      addSecret('PROVIDER_TOKEN_URL (token)', token);
+      addSecret('PROVIDER_TOKEN_URL (token)', [token]);
       granted = {
         text: token,
         grantedAtMs,
@@ -134,7 +124,6 @@ export const createGrantedToken = (
     isValid(granted) ? 'the current token stays in use' : 'there is no valid token';
 
   return {
-    variable: 'PROVIDER_TOKEN_URL',
     current: async () => {
       if (!isValid(granted)) return requestOnce();
       // A failure is told by its event, and the current token is still valid.
@@ -169,10 +158,10 @@ const MAX_GRANT_BYTES = 65_536;
 
 /** One request to the token endpoint; the client's secret is read anew for each. */
 const createGrantRequest = (
-  source: ClientCredentials,
+  source: Grants,
   { exchange, userAgent, environment, timeoutMs, clock, closing, secrets }: GrantedTokenOptions,
 ): (() => Promise<Grant>) => {
-  const rule = ruleFor(environment, PROVIDER_TOKEN_RULE);
+  const { url, field } = source;
   const requestGrant = async (signal: AbortSignal): Promise<Grant> => {
     const { headers, body } = writeTokenRequest(
       source,
@@ -180,7 +169,7 @@ const createGrantRequest = (
     );
     const response = await exchange({
       peer: 'the token endpoint',
-      url: new URL(source.url.reveal()),
+      url: new URL(url.reveal()),
       method: 'POST',
       headers: { ...headers, 'user-agent': userAgent },
       body,
@@ -189,7 +178,7 @@ const createGrantRequest = (
       needsBody: (status) => status < 500 && status !== 429,
       signal,
     });
-    return readGrant(response, { field: source.field, rule, nowMs: clock.wallMs() });
+    return readGrant(response, { field, environment, nowMs: clock.wallMs() });
   };
   const timeoutError = (): LoadError =>
     new LoadError('timeout', `the token endpoint: no complete response within ${timeoutMs} ms`);

@@ -12,25 +12,23 @@ export type Redaction = ReturnType<typeof createRedaction>;
 /** An error may still quote a rotated secret; a year of hourly tokens must not slow every line. */
 const MAX_VALUES = 2;
 
-/** A name for each part of a secret, so that all are redacted, and the one before of each. */
-export const partName = (variable: string, index: number): string =>
-  index === 0 ? variable : `${variable} (part ${index + 1})`;
-
 export const createRedaction = () => {
-  /** By variable, the newest last. */
-  const secrets = new Map<string, readonly string[]>();
+  /** By variable, the newest last; a value may have several secret parts. */
+  const secrets = new Map<string, readonly (readonly string[])[]>();
   let echoes: readonly (readonly [variable: string, forms: readonly string[]])[] = [];
   let removeSecrets = (text: string): string => text;
 
   return {
-    /** Redacts `secret`, the newest value of `variable`, from now on. */
-    addSecret: (variable: string, secret: string): void => {
+    /** Redacts these parts of the newest value of `variable` from now on. */
+    addSecret: (variable: string, parts: readonly string[]): void => {
       const values = secrets.get(variable) ?? [];
-      if (values.at(-1) === secret || !isRedactable(secret)) return;
-      const others = values.filter((value) => value !== secret);
-      secrets.set(variable, [...others, secret].slice(-MAX_VALUES));
-      removeSecrets = createRemover([...secrets.values()].flat().flatMap(formsOf));
-      echoes = [...secrets].map(([each, texts]) => [each, texts.flatMap(echoFormsOf)] as const);
+      const isSame = (value: readonly string[] | undefined): boolean =>
+        JSON.stringify(value) === JSON.stringify(parts);
+      if (isSame(values.at(-1))) return;
+      const others = values.filter((value) => !isSame(value));
+      secrets.set(variable, [...others, parts].slice(-MAX_VALUES));
+      removeSecrets = createRemover([...secrets.values()].flat(2).flatMap(formsOf));
+      echoes = [...secrets].map(([each, texts]) => [each, texts.flat().flatMap(echoFormsOf)]);
     },
     /** Replaces each secret in `text` by `[redacted]`, in any of its {@link formsOf}. */
     redact: (text: string): string => removeSecrets(text),
@@ -45,29 +43,16 @@ export const createRedaction = () => {
  * kinds, such as `Zx9!`. A word such as `wrong` or a number would be redacted from ordinary lines;
  * production refuses such secrets.
  */
-export const isRedactable = (secret: string): boolean =>
+const isRedactable = (secret: string): boolean =>
   secret.length >= 8 || (secret.length >= 4 && !/^(?:[A-Za-z]+|\d+|[^A-Za-z\d]+)$/.test(secret));
 
-/**
- * How programs write `secret`: as it is, percent- or form-encoded, each of these also in Base64 or
- * base64url, and all escaped for JSON once, or twice, as in a line of the log.
- */
-export const formsOf = (secret: string): readonly string[] => {
+/** How programs write `secret`: as it is, JSON-escaped, percent-encoded or in Base64. */
+const formsOf = (secret: string): readonly string[] => {
+  if (!isRedactable(secret)) return [];
   // A lone surrogate cannot be encoded; a buffer replaces it.
   const text = Buffer.from(secret).toString();
-  const encoded = [
-    text,
-    encodeURIComponent(text),
-    new URLSearchParams([['', text]]).toString().slice(1),
-  ];
-  const inLowerCase = encoded.map((form) => form.replaceAll(/%../g, (code) => code.toLowerCase()));
-  const base64 = encoded.flatMap(base64Cores);
-  const base64url = base64.map((form) => form.replaceAll('+', '-').replaceAll('/', '_'));
-  const plain = [secret, ...encoded, ...inLowerCase, ...base64, ...base64url];
-  const inJson = plain.map(escapeForJson);
-  return [...new Set([...plain, ...inJson, ...inJson.map(escapeForJson)])].filter(
-    ({ length }) => length >= SHORTEST_FORM,
-  );
+  const forms = [secret, escapeForJson(secret), encodeURIComponent(text), ...base64Cores(text)];
+  return [...new Set(forms)].filter(({ length }) => length >= SHORTEST_FORM);
 };
 
 /** Shorter forms, such as parts of Base64, occur in ordinary text. */
@@ -93,14 +78,14 @@ const base64Cores = (text: string): string[] => {
 const SHORTEST_ECHO = 8;
 
 /**
- * As they may be in a string of JSON, and only their ends: to look for 8,000 characters that a token
- * endpoint chose, in an entry that the provider made for it, takes a tenth of a second.
+ * Only the ends: to look for 8,000 characters that a token endpoint chose, in an entry that the
+ * provider made for it, takes a tenth of a second.
  */
 const echoFormsOf = (secret: string): readonly string[] =>
   secret.length < SHORTEST_ECHO
     ? []
     : formsOf(secret)
-        .map((form) => escapeForJson(form).slice(-ECHO_END_CHARS))
+        .map((form) => form.slice(-ECHO_END_CHARS))
         .filter(({ length }) => length >= SHORTEST_ECHO);
 
 const ECHO_END_CHARS = 64;
@@ -139,6 +124,6 @@ export const redacting = (
   },
 });
 
-/** A token endpoint may grant a token that is a piece of every line, such as `"level":30`. */
+/** A token endpoint may grant a token that is a piece of every line, such as `1000000}`. */
 const LEFT_OUT =
   '{"level":40,"severity":"WARNING","msg":"log: a line was left out, because a secret is a part of its structure"}\n';

@@ -8,36 +8,22 @@ export interface Secret {
 
 export const toSecret = (text: string): Secret => ({ reveal: () => text });
 
+/** The secrets that may be in the file that `${name}_FILE` names. */
+export const SECRET_NAMES = [
+  'MANAGEMENT_TOKEN',
+  'PROVIDER_ACCESS_TOKEN',
+  'PROVIDER_CLIENT_SECRET',
+  'PROVIDER_HEADERS',
+  'CACHE_REDIS_URL',
+  'CACHE_SIGNING_KEY',
+] as const;
+export type SecretName = (typeof SECRET_NAMES)[number];
+
 /** A large JWT has 4 kB; servers refuse header sections of more than 8 to 16 kB. */
 export const MAX_SECRET_BYTES = 8_192;
 
-export interface SecretRule {
-  readonly minChars: number;
-  /** Whether it is a bearer token, which a header must be able to carry. */
-  readonly bearer: boolean;
-}
-
-/** In the sandbox; see {@link ruleFor}. */
-export const PROVIDER_TOKEN_RULE: SecretRule = { bearer: true, minChars: 1 };
-export const PROVIDER_SECRET_RULE: SecretRule = { bearer: false, minChars: 1 };
-
-/**
- * `rule` for a secret of the provider in `environment`: in production a shorter secret can be
- * guessed, and occurs in ordinary text, so that it cannot be redacted.
- */
-export const ruleFor = (
-  environment: 'sandbox' | 'production' | undefined,
-  rule: SecretRule,
-): SecretRule => (environment === 'production' ? { ...rule, minChars: 8 } : rule);
-
-/** Anybody on the network can try to guess it; 16 random letters and digits are 95 bits. */
-export const MANAGEMENT_TOKEN_RULE: SecretRule = { bearer: true, minChars: 16 };
-
-/**
- * What is signed with it is trusted by all replicas, and can be tried against guesses without
- * asking anybody.
- */
-export const SIGNING_KEY_RULE: SecretRule = { bearer: false, minChars: 32 };
+/** In production a shorter one can be guessed, and occurs in ordinary text, so that it is not redacted. */
+const MIN_CHARS_IN_PRODUCTION = 8;
 
 /**
  * The secrets of the emulator and of the compose file: everybody knows them, and a list made with
@@ -45,28 +31,92 @@ export const SIGNING_KEY_RULE: SecretRule = { bearer: false, minChars: 32 };
  */
 const DEMO_SECRETS = ['emulator-access-token', 'emulator-secret', 'demo-management-token'];
 
-/** What is wrong with `secret` in production, if it is one of the demo's. */
-export const demoProblem = (secret: string): string | undefined =>
-  DEMO_SECRETS.includes(secret.trim())
+/**
+ * What is wrong with a secret, without quoting it; undefined if nothing is. A granted token is
+ * checked as PROVIDER_ACCESS_TOKEN.
+ */
+export const secretProblem = (
+  name: SecretName,
+  text: string,
+  environment: string | undefined,
+): string | undefined => {
+  if (text === '') return 'is empty; write the secret into it';
+  if (Buffer.byteLength(text) > MAX_SECRET_BYTES) return `has more than ${MAX_SECRET_BYTES} bytes`;
+  if (name === 'PROVIDER_HEADERS') return isHeaderList(text) ? undefined : NO_HEADERS;
+  if (name === 'CACHE_REDIS_URL') return isRedisUrl(text) ? undefined : NO_REDIS_URL;
+  // RFC 6749 appendix A.2 allows no control characters in a client secret.
+  if (/[\r\n\0]/.test(text))
+    return 'has more than one line, or a NUL character; keep the line with the secret';
+  // As in a scope (RFC 6749 appendix A.4); RFC 6750 section 2.1 is narrower still.
+  if (name.endsWith('_TOKEN') && !/^[\x21\x23-\x5b\x5d-\x7e]*$/.test(text))
+    return 'has a character that no token has, such as a space, " or \\; write the token alone';
+  const isProduction = environment === 'production';
+  const minChars = MIN_CHARS[name] ?? (isProduction ? MIN_CHARS_IN_PRODUCTION : 1);
+  if (text.length < minChars) return `has fewer than ${minChars} characters`;
+  return isProduction && DEMO_SECRETS.includes(text.trim())
     ? 'is the demo secret, which is public; use another one in production'
     : undefined;
-
-/** What is wrong with `secret`, without quoting it; undefined if nothing is. */
-export const secretProblem = (
-  secret: string,
-  { minChars, bearer }: SecretRule,
-): string | undefined => {
-  if (Buffer.byteLength(secret) > MAX_SECRET_BYTES)
-    return `has more than ${MAX_SECRET_BYTES} bytes`;
-  if (secret === '') return 'is empty';
-  // RFC 6749 appendix A.2 allows no control characters in a client secret.
-  if (/[\r\n\0]/.test(secret))
-    return 'has more than one line, or a NUL character; keep the line with the secret';
-  if (bearer && /^bearer\s/i.test(secret))
-    return 'begins with the word Bearer, which must not be there; write the token alone';
-  // As in a scope (RFC 6749 appendix A.4); RFC 6750 section 2.1 is narrower still.
-  if (bearer && !/^[\x21\x23-\x5b\x5d-\x7e]*$/.test(secret))
-    return 'has a character that no token has, such as a space, " or \\';
-  if (secret.length < minChars) return `has fewer than ${minChars} characters`;
-  return undefined;
 };
+
+const MIN_CHARS: Readonly<Partial<Record<SecretName, number>>> = {
+  // Anybody on the network can try to guess it; 16 random letters and digits are 95 bits.
+  MANAGEMENT_TOKEN: 16,
+  // What is signed with it is trusted by all replicas, and can be tried against guesses without
+  // asking anybody.
+  CACHE_SIGNING_KEY: 32,
+};
+
+/** What in a secret must never be seen. */
+export const secretParts = (name: SecretName, text: string): readonly string[] => {
+  if (name === 'PROVIDER_HEADERS') return headersIn(text).map(([, value]) => value);
+  // Errors quote an address without its password.
+  return name === 'CACHE_REDIS_URL' ? passwordsIn(text) : [text];
+};
+
+/** The path is the number of a database. */
+const isRedisUrl = (text: string): boolean =>
+  /^rediss?:\/\/[^/?#]+(?:\/\d*)?$/.test(text) && isAddress(text);
+const NO_REDIS_URL =
+  'is not a Redis address; use one such as redis://host:6379 or rediss://user:password@host:6379/2, without a query, and in a password %3F for ?, %23 for # and %25 for %';
+
+/** Whether `text` is a URL in which each % begins an escape (RFC 3986 section 2.1). */
+export const isAddress = (text: string): boolean => {
+  try {
+    return URL.canParse(text) && decodeURIComponent(text) !== '';
+  } catch {
+    return false;
+  }
+};
+
+/** The password of an address, as it is written there and decoded: libraries may quote either. */
+export const passwordsIn = (url: string): readonly string[] => {
+  const { password } = new URL(url);
+  return [password, decodeURIComponent(password)];
+};
+
+/** What the service says by itself, and what frames a message or belongs to the connection. */
+const RESERVED_HEADERS =
+  /^(?:accept|accept-encoding|authorization|connection|content-encoding|content-length|expect|host|keep-alive|proxy-authorization|proxy-connection|te|trailer|transfer-encoding|upgrade|user-agent)$/;
+
+const isHeaderList = (text: string): boolean => {
+  const headers = headersIn(text);
+  const isUnique = new Set(headers.map(([name]) => name)).size === headers.length;
+  return headers.length > 0 && isUnique && headers.every(isHeader);
+};
+
+const isHeader = ([name, value]: readonly [string, string]): boolean =>
+  /^[\w!#$%&'*+.^`|~-]+$/.test(name) &&
+  /^[\x20-\x7e]+$/.test(value) &&
+  !RESERVED_HEADERS.test(name);
+const NO_HEADERS =
+  'is not a list of header lines; use lines such as x-api-key: 123, each with a name of its own, separated by ; and in ASCII; the service sets Accept, Authorization, Host and the headers of connections itself';
+
+/** Header lines, one a line or separated by `;`, such as `x-api-key: 123`; names in lower case. */
+export const headersIn = (text: string): readonly (readonly [name: string, value: string])[] =>
+  text
+    .split(/[;\r\n]+/)
+    .filter((line) => line.trim() !== '')
+    .map((line) => {
+      const [name = '', ...value] = line.split(':');
+      return [name.trim().toLowerCase(), value.join(':').trim()];
+    });

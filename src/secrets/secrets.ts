@@ -1,8 +1,14 @@
 import type { SecureContext } from 'node:tls';
 import type { Clock } from '../clock.ts';
 import { describeUnreadable, readTextFile } from '../regular-file.ts';
-import { partName } from './redaction.ts';
-import { MAX_SECRET_BYTES, type Secret } from './secret.ts';
+import {
+  MAX_SECRET_BYTES,
+  SECRET_NAMES,
+  secretParts,
+  secretProblem,
+  type Secret,
+  type SecretName,
+} from './secret.ts';
 import {
   readTlsFiles,
   TLS_VARIABLES,
@@ -16,27 +22,8 @@ import {
 // last usable content stays in use, except a management token, which is withdrawn. No message
 // contains a path or a part of a file.
 
-/** The secrets that may be in the file that `${name}_FILE` names. */
-export const SECRET_NAMES = [
-  'MANAGEMENT_TOKEN',
-  'PROVIDER_ACCESS_TOKEN',
-  'PROVIDER_CLIENT_SECRET',
-  'PROVIDER_HEADERS',
-  'CACHE_REDIS_URL',
-  'CACHE_SIGNING_KEY',
-] as const;
-export type SecretName = (typeof SECRET_NAMES)[number];
-
 /** A secret that a variable holds, or the file that holds it. */
 export type SecretSource = Secret | { readonly path: string };
-
-/** What is known of a secret by its variable. */
-export interface SecretRules {
-  /** What is wrong with it, and what would be right; undefined if nothing is. */
-  readonly problemOf: (name: SecretName, text: string) => string | undefined;
-  /** What in it must never be seen. */
-  readonly partsOf: (name: SecretName, text: string) => readonly string[];
-}
 
 /** There is no secret to use. The message names the variable and what is wrong with its file. */
 export class SecretFileError extends Error {
@@ -65,19 +52,27 @@ export type SecretFileEvent =
 export interface SecretsOptions {
   readonly sources: Readonly<Partial<Record<SecretName, SecretSource | undefined>>>;
   readonly tlsFiles: TlsFiles;
-  readonly rules: SecretRules;
-  /** Is given each secret before it is used, so that it is redacted from all output. */
-  readonly addSecret: (variable: string, secret: string) => void;
+  /** `production` refuses weak secrets. */
+  readonly environment: string | undefined;
+  /** Is given what must never be seen of each secret before it is used. */
+  readonly addSecret: (variable: string, parts: readonly string[]) => void;
   readonly clock: Pick<Clock, 'wallMs' | 'after'>;
   readonly onEvent: (event: SecretFileEvent) => void;
 }
 
 const LOOK_EVERY_MS = 10_000;
+/** The rules count the secret without line breaks after it. */
+const MAX_FILE_BYTES = 2 * MAX_SECRET_BYTES;
+
+/** What happens while the file of a secret that grants access cannot be used. */
+const WITHDRAWALS: Readonly<Partial<Record<SecretName, string>>> = {
+  MANAGEMENT_TOKEN: 'POST /refresh is refused until it is usable',
+};
 
 export type Secrets = ReturnType<typeof createSecrets>;
 
 export const createSecrets = (options: SecretsOptions) => {
-  const { sources, tlsFiles, rules, addSecret, clock, onEvent } = options;
+  const { sources, tlsFiles, environment, addSecret, clock, onEvent } = options;
   const states = new Map<string, SecretFileState>();
   const looks: (() => Promise<unknown>)[] = [];
   let isStopped = false;
@@ -91,9 +86,7 @@ export const createSecrets = (options: SecretsOptions) => {
       unusable: fault && { ...fault, sinceMs: unusable?.sinceMs ?? nowMs },
       contentSinceMs: isNew ? nowMs : contentSinceMs,
     });
-    const isKnown =
-      unusable?.problem === fault?.problem && unusable?.consequence === fault?.consequence;
-    if (isKnown || isStopped) return;
+    if (isStopped || fault?.problem === unusable?.problem) return;
     onEvent(
       fault
         ? { type: 'secret-file-unusable', variable, ...fault }
@@ -115,33 +108,33 @@ export const createSecrets = (options: SecretsOptions) => {
     for (const variable of variables) states.set(variable, { variable });
     let last: T | undefined;
     const look = async (): Promise<T> => {
-      const { value, problems } = await read(last);
+      const { value, problems = new Map<string, string>() } = await read(last);
       const isNew = value !== undefined && value !== last;
-      last = value ?? (withdrawal === undefined ? last : undefined);
+      if (value !== undefined || withdrawal !== undefined) last = value;
       const kept =
         last === undefined ? 'there is no earlier one to use' : 'the last usable one stays in use';
       const consequence = withdrawal ?? kept;
       for (const variable of variables) {
-        const problem = problems.find((each) => each.variable === variable)?.text;
+        const problem = problems.get(variable);
         note(variable, problem === undefined ? undefined : { problem, consequence }, isNew);
       }
       if (last !== undefined) return last;
-      throw new SecretFileError(
-        problems.map(({ variable, text }) => `${variable} ${text}`).join('; '),
-      );
+      throw new SecretFileError([...problems].map((problem) => problem.join(' ')).join('; '));
     };
     looks.push(look);
     return look;
   };
 
   const readerOf = (name: SecretName, source: SecretSource): (() => Promise<string>) => {
-    if ('reveal' in source) return () => Promise.resolve(source.reveal());
+    if ('reveal' in source) {
+      addSecret(name, secretParts(name, source.reveal()));
+      return () => Promise.resolve(source.reveal());
+    }
     const variable = `${name}_FILE`;
     const read = async (): Promise<Reading<string>> => {
-      const { value, problems } = await readSecretFile(name, source.path, rules);
-      const parts = value === undefined ? [] : rules.partsOf(name, value);
-      for (const [index, part] of parts.entries()) addSecret(partName(variable, index), part);
-      return { value, problems };
+      const reading = await readSecretFile(name, source.path, environment);
+      if (reading.value !== undefined) addSecret(variable, secretParts(name, reading.value));
+      return reading;
     };
     return watch([variable], read, WITHDRAWALS[name]);
   };
@@ -155,9 +148,9 @@ export const createSecrets = (options: SecretsOptions) => {
   const readTls = watch<TlsSet>(
     TLS_VARIABLES.filter((variable) => tlsFiles[variable]),
     async (last) => {
-      const { value, problems } = await readTlsFiles(tlsFiles, clock.wallMs(), last);
-      if (value?.key !== undefined) addSecret('PROVIDER_TLS_KEY_FILE', value.key);
-      return { value, problems };
+      const reading = await readTlsFiles(tlsFiles, last);
+      if (reading.value) addSecret('PROVIDER_TLS_KEY_FILE', [reading.value.key]);
+      return reading;
     },
   );
 
@@ -200,26 +193,18 @@ export const createSecrets = (options: SecretsOptions) => {
   };
 };
 
-/** What happens while the file of a secret that grants access cannot be used. */
-const WITHDRAWALS: Readonly<Partial<Record<SecretName, string>>> = {
-  MANAGEMENT_TOKEN: 'POST /refresh is refused until it is usable',
-};
-
-/** The rules count the secret without line breaks after it. */
-const MAX_FILE_BYTES = 2 * MAX_SECRET_BYTES;
-
 /** The secret in the file at `path`, or what is wrong with it. */
-export const readSecretFile = async (
+const readSecretFile = async (
   name: SecretName,
   path: string,
-  { problemOf }: Pick<SecretRules, 'problemOf'>,
+  environment: string | undefined,
 ): Promise<Reading<string>> => {
-  const unusable = (text: string) => ({ problems: [{ variable: `${name}_FILE`, text }] });
+  const unusable = (problem: string) => ({ problems: new Map([[`${name}_FILE`, problem]]) });
   try {
     // Editors end a file with a line break, which is not a part of the secret.
     const value = (await readTextFile(path, MAX_FILE_BYTES)).replace(/(?<![\r\n])[\r\n]+$/, '');
-    const problem = problemOf(name, value);
-    return problem === undefined ? { value, problems: [] } : unusable(problem);
+    const problem = secretProblem(name, value, environment);
+    return problem === undefined ? { value } : unusable(problem);
   } catch (error) {
     return unusable(describeUnreadable(error, MAX_FILE_BYTES));
   }

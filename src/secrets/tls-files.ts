@@ -1,6 +1,7 @@
-import { X509Certificate } from 'node:crypto';
+import { createPrivateKey, X509Certificate } from 'node:crypto';
 import * as tls from 'node:tls';
-import { describeReadError, describeUnreadable, readRegularFile } from '../regular-file.ts';
+import { codeOf } from '../error-code.ts';
+import { describeUnreadable, readRegularFile } from '../regular-file.ts';
 
 // The files of mutual TLS and of private authorities, all in PEM. They are read as one set, because
 // they must fit each other: in the middle of a rotation they do not.
@@ -18,52 +19,41 @@ export type TlsFiles = Readonly<Partial<Record<TlsVariable, string | undefined>>
 export interface TlsSet {
   /** The content of all files, to tell a changed set. */
   readonly pems: string;
-  /** The Base64 of the private key. */
-  readonly key: string | undefined;
+  /** The Base64 of the private key; empty if there is none. */
+  readonly key: string;
   /** TLS 1.2 or newer with these files. */
   readonly context: tls.SecureContext;
 }
 
-/** What is wrong with the file of `variable`, and what would be right. */
-export interface FileProblem {
-  readonly variable: string;
-  readonly text: string;
-}
-
-/** Files that are used together: `value` is their content; undefined if it cannot be used. */
+/** Files that are used together: their content, or what is wrong with some, by their variables. */
 export interface Reading<T> {
-  readonly value?: T | undefined;
-  readonly problems: readonly FileProblem[];
+  readonly value?: T;
+  readonly problems?: ReadonlyMap<string, string>;
 }
 
 /** Far more than a bundle of all public authorities takes. */
 const MAX_PEM_BYTES = 1_048_576;
 
 /** @param last is returned again for unchanged files: making a context takes 30 ms */
-export const readTlsFiles = async (
-  files: TlsFiles,
-  nowMs: number,
-  last?: TlsSet,
-): Promise<Reading<TlsSet>> => {
-  const problems: FileProblem[] = [];
+export const readTlsFiles = async (files: TlsFiles, last?: TlsSet): Promise<Reading<TlsSet>> => {
+  const problems = new Map<TlsVariable, string>();
   const read = async (variable: TlsVariable): Promise<string | undefined> => {
     const path = files[variable];
     if (!path) return undefined;
     try {
       // Comments may be in any encoding. A byte order mark at the beginning is dropped.
       const pem = new TextDecoder().decode(await readRegularFile(path, MAX_PEM_BYTES));
-      const text = PROBLEM_OF[variable](pem, nowMs);
-      if (text !== undefined) problems.push({ variable, text });
+      if (!isUsable(variable, pem)) problems.set(variable, NEEDS[variable]);
       return pem;
     } catch (error) {
-      problems.push({ variable, text: describeUnreadable(error, MAX_PEM_BYTES) });
+      problems.set(variable, describeUnreadable(error, MAX_PEM_BYTES));
       return undefined;
     }
   };
   const [ca, cert, key] = await Promise.all(TLS_VARIABLES.map(read));
-  if (problems.length > 0) return { problems };
+  if (problems.size > 0) return { problems };
   const pems = [ca, cert, key].join('\n');
-  if (pems === last?.pems) return { value: last, problems };
+  if (pems === last?.pems) return { value: last };
   try {
     const context = tls.createSecureContext({
       minVersion: 'TLSv1.2',
@@ -74,61 +64,34 @@ export const readTlsFiles = async (
       }),
       ...(cert !== undefined && { cert, key }),
     });
-    return { value: { pems, key: PRIVATE_KEY.exec(key ?? '')?.[1]?.trim(), context }, problems };
+    return { value: { pems, key: key?.replaceAll(/-----[^-]+-----/g, '').trim() ?? '', context } };
   } catch (error) {
-    const text =
-      `does not fit PROVIDER_TLS_CERT_FILE (${describeReadError(error)}); both must be complete and ` +
-      'belong together, the key without a passphrase (openssl pkey -in KEY -out NEW removes one), ' +
-      'and RSA keys of 2048 bits or more';
-    return { problems: [{ variable: 'PROVIDER_TLS_KEY_FILE', text }] };
+    const problem = `does not fit PROVIDER_TLS_CERT_FILE (${codeOf(error)}); both must belong together, and RSA keys have 2048 bits or more`;
+    return { problems: problems.set('PROVIDER_TLS_KEY_FILE', problem) };
   }
 };
 
-/** OpenSSL stops at a damaged authority, and trusts none after it, without an error. */
-const authoritiesProblem = (pem: string): string | undefined => {
-  const linesIn = (text: string): number => text.match(CERTIFICATE_LINES)?.length ?? 0;
-  const blocks = pem.split(AFTER_CERTIFICATE).filter((text) => linesIn(text) > 0);
-  if (blocks.length === 0) return NO_CERTIFICATE;
-  return blocks.every((block) => linesIn(block) === 2 && parseCertificate(block))
-    ? undefined
-    : 'contains a damaged certificate; replace or remove it: neither it nor any after it would be trusted';
-};
-
-const CERTIFICATE_LINES = /^-----(?:BEGIN|END) [A-Z\d ]*CERTIFICATE-----/gm;
-const AFTER_CERTIFICATE = /(?<=^-----END [A-Z\d ]*CERTIFICATE-----)/m;
-
-/** Of the first certificate: it is the client's own. */
-const certificateProblem = (pem: string, nowMs: number): string | undefined => {
-  const certificate = parseCertificate(pem);
-  if (!certificate) return NO_CERTIFICATE;
-  const { validFrom, validTo } = certificate;
-  return Date.parse(validFrom) <= nowMs && nowMs < Date.parse(validTo)
-    ? undefined
-    : `is valid only from ${validFrom} to ${validTo}; get the current one from its issuer, or check this machine's clock`;
-};
-
-const PRIVATE_KEY = /-----BEGIN [A-Z ]*PRIVATE KEY-----((?:(?!-----)[^])+)-----END/;
-
-/** What is wrong with each file by itself. */
-const PROBLEM_OF: Readonly<
-  Record<TlsVariable, (pem: string, nowMs: number) => string | undefined>
-> = {
-  PROVIDER_TLS_CA_FILE: authoritiesProblem,
-  PROVIDER_TLS_CERT_FILE: certificateProblem,
-  PROVIDER_TLS_KEY_FILE: (pem) => (PRIVATE_KEY.test(pem) ? undefined : NO_KEY),
-};
-
-const NO_CERTIFICATE =
-  'contains no certificate in PEM; it needs one or more "BEGIN CERTIFICATE" blocks (of a .p12 file: openssl pkcs12 -in FILE -nokeys)';
-const NO_KEY =
-  'contains no private key in PEM; it needs a "BEGIN PRIVATE KEY" block (of a .p12 file: openssl pkcs12 -in FILE -nocerts -nodes)';
-
-const parseCertificate = (pem: string): X509Certificate | undefined => {
+/** Whether a file can be used by itself. */
+const isUsable = (variable: TlsVariable, pem: string): boolean => {
   try {
-    return new X509Certificate(pem);
+    if (variable === 'PROVIDER_TLS_KEY_FILE') return createPrivateKey(pem).type === 'private';
+    // OpenSSL stops at a damaged authority, and trusts none after it, without an error.
+    const certificates = pem.match(CERTIFICATES) ?? [];
+    return certificates.map((each) => new X509Certificate(each)).length > 0;
   } catch {
-    return undefined;
+    return false;
   }
+};
+
+const CERTIFICATES = /-----BEGIN [A-Z ]*CERTIFICATE-----[^]*?-----END [A-Z ]*CERTIFICATE-----/g;
+
+const NEEDS_CERTIFICATES =
+  'contains no certificate in PEM, or a damaged one; it needs one or more "BEGIN CERTIFICATE" blocks (of a .p12 file: openssl pkcs12 -in FILE -nokeys)';
+const NEEDS: Readonly<Record<TlsVariable, string>> = {
+  PROVIDER_TLS_CA_FILE: NEEDS_CERTIFICATES,
+  PROVIDER_TLS_CERT_FILE: NEEDS_CERTIFICATES,
+  PROVIDER_TLS_KEY_FILE:
+    'contains no private key in PEM without a passphrase; it needs a "BEGIN PRIVATE KEY" block (of a .p12 file: openssl pkcs12 -in FILE -nocerts -nodes; openssl pkey -in KEY -out NEW removes a passphrase)',
 };
 
 /**

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { printConfig } from '../../src/commands/check-config.ts';
-import type { EnvironmentVariables } from '../../src/config/reader.ts';
+import type { EnvironmentVariables } from '../../src/config/variables.ts';
 import { VARIABLE_NAMES } from '../../src/config/variables.ts';
 import { runCommand } from '../helpers/run-command.ts';
 import { temporaryFolder } from '../helpers/temporary-folder.ts';
@@ -78,7 +78,7 @@ test('every problem is printed, no invalid value is, and the status is 1', async
     expect([name, row(name.toUpperCase())]).toEqual([name, 'environment see below']);
   const [, problems = ''] = text.split('\nThe configuration has 9 problems:\n');
   for (const name of [...Object.keys(wrong), 'CACHE_TTLL', '.env'])
-    expect(problems).toMatch(new RegExp(`^  ${name}: `, 'm'));
+    expect(problems).toMatch(new RegExp(`^  ${name}: `, 'im'));
 });
 
 test('no secret is printed, in whatever variable it is', async () => {

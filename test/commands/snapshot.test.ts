@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import supertest from 'supertest';
 import type { Emulator } from '../../emulator/emulator.ts';
 import { snapshot } from '../../src/commands/snapshot.ts';
-import type { EnvironmentVariables } from '../../src/config/reader.ts';
+import type { EnvironmentVariables } from '../../src/config/variables.ts';
 import { BANKS, emulate } from '../helpers/emulate.ts';
 import { runNode } from '../helpers/program.ts';
 import { startRig } from '../helpers/rig.ts';

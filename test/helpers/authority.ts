@@ -79,16 +79,10 @@ export const createAuthority = (
 /** Good at any time that a test's clock may show. */
 const ALWAYS: Dates = { from: '20200101000000Z', until: '20991231000000Z' };
 
-export const EXPIRED: Dates = { from: '20200101000000Z', until: '20210101000000Z' };
-
-/**
- * The private key in `pair`, encrypted with a passphrase: in PKCS #8, or in the form of its
- * algorithm, whose block has headers (RFC 1421 section 4.6).
- */
-export const encryptedKey = (pair: Pair, form: 'pkcs8' | 'ec' = 'pkcs8'): string => {
-  const file = `${pair.keyFile}.${form}.encrypted`;
-  const command = form === 'ec' ? ['ec', '-aes256'] : ['pkcs8', '-topk8'];
-  const output = ['-out', file, '-passout', 'pass:canary-passphrase'];
-  execFileSync('openssl', [...command, '-in', pair.keyFile, ...output], { stdio: 'pipe' });
+/** The private key in `pair`, encrypted with a passphrase. */
+export const encryptedKey = (pair: Pair): string => {
+  const file = `${pair.keyFile}.encrypted`;
+  const output = ['-topk8', '-out', file, '-passout', 'pass:canary-passphrase'];
+  execFileSync('openssl', ['pkcs8', '-in', pair.keyFile, ...output], { stdio: 'pipe' });
   return file;
 };

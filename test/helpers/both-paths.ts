@@ -1,6 +1,6 @@
 import { expect } from '@jest/globals';
 import { startEmulator, type Emulator } from '../../emulator/emulator.ts';
-import type { EnvironmentVariables } from '../../src/config/reader.ts';
+import type { EnvironmentVariables } from '../../src/config/variables.ts';
 import { createManualClock, type ManualClock } from './manual-clock.ts';
 import { sendRaw, type RawAnswer } from './raw-http.ts';
 import { openRig, type Rig } from './rig.ts';

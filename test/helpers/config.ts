@@ -1,5 +1,5 @@
 import { ConfigError, describeProblem, parseConfig } from '../../src/config/config.ts';
-import type { ConfigProblem, EnvironmentVariables } from '../../src/config/reader.ts';
+import type { EnvironmentVariables } from '../../src/config/variables.ts';
 
 /** What is needed in each environment. */
 export const SANDBOX = {
@@ -15,12 +15,9 @@ export const PRODUCTION = {
 };
 
 /** What is wrong with `env`, a line each. */
-export const problemsOf = (
-  env: EnvironmentVariables,
-  fileProblems?: readonly ConfigProblem[],
-): readonly string[] => {
+export const problemsOf = (env: EnvironmentVariables): readonly string[] => {
   try {
-    parseConfig(env, fileProblems);
+    parseConfig(env);
     return [];
   } catch (error) {
     if (error instanceof ConfigError) return error.problems.map(describeProblem);

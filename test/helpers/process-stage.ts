@@ -1,7 +1,7 @@
 import { beforeEach } from '@jest/globals';
 import { join } from 'node:path';
 import type { Emulator } from '../../emulator/emulator.ts';
-import type { EnvironmentVariables } from '../../src/config/reader.ts';
+import type { EnvironmentVariables } from '../../src/config/variables.ts';
 import { emulate } from './emulate.ts';
 import { runService, startProcess, type ServiceProcess } from './process.ts';
 import type { Program } from './program.ts';

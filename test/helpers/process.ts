@@ -1,6 +1,6 @@
 import { tmpdir } from 'node:os';
 import { resolve } from 'node:path';
-import type { EnvironmentVariables } from '../../src/config/reader.ts';
+import type { EnvironmentVariables } from '../../src/config/variables.ts';
 import { closeLater } from './close-later.ts';
 import { SANDBOX } from './sandbox.ts';
 import { runNode, type NodeOptions, type Program } from './program.ts';

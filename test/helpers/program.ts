@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
-import type { EnvironmentVariables } from '../../src/config/reader.ts';
+import type { EnvironmentVariables } from '../../src/config/variables.ts';
 
 // A program as a separate process, with everything that it writes.
 

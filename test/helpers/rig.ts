@@ -6,7 +6,7 @@ import type { Emulator, EmulatorOptions } from '../../emulator/emulator.ts';
 import type { Compressors } from '../../src/banks/representation.ts';
 import type { LoadError } from '../../src/banks/load-error.ts';
 import { parseConfig } from '../../src/config/config.ts';
-import type { EnvironmentVariables } from '../../src/config/reader.ts';
+import type { EnvironmentVariables } from '../../src/config/variables.ts';
 import type { Clock } from '../../src/clock.ts';
 import { createService } from '../../src/service.ts';
 import type { ConnectToRedis } from '../../src/sharing/redis-client.ts';

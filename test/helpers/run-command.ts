@@ -1,6 +1,6 @@
 import { tmpdir } from 'node:os';
 import type { CommandContext } from '../../src/commands/command-line.ts';
-import type { EnvironmentVariables } from '../../src/config/reader.ts';
+import type { EnvironmentVariables } from '../../src/config/variables.ts';
 import { createRedaction } from '../../src/secrets/redaction.ts';
 
 // A command in this process, run to its end.

@@ -1,7 +1,7 @@
 import { expect } from '@jest/globals';
 import { INTERNAL_DETAIL } from '../../emulator/answers.ts';
 import { doctor } from '../../src/commands/doctor.ts';
-import type { EnvironmentVariables } from '../../src/config/reader.ts';
+import type { EnvironmentVariables } from '../../src/config/variables.ts';
 import { leaksIn } from './leaks.ts';
 import { runCommand } from './run-command.ts';
 import { SANDBOX } from './sandbox.ts';

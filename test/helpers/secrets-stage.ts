@@ -210,7 +210,7 @@ const reported = async (
     secretFiles[variable]?.usable === false,
     metrics.includes(`banks_secret_file_usable{variable="${variable}"} 0`),
     page.includes(`${variable} cannot be used`),
-    service.output().split(`"msg":"${variable}: ${said[variable] ?? said.rest}`).length - 1 === 1,
+    service.output().includes(`"msg":"${variable}: ${said[variable] ?? said.rest}`),
   ];
   return {
     status,

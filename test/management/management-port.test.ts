@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import supertest from 'supertest';
-import type { EnvironmentVariables } from '../../src/config/reader.ts';
+import type { EnvironmentVariables } from '../../src/config/variables.ts';
 import { makeBanks } from '../helpers/banks.ts';
 import { BANKS, UNUSABLE } from '../helpers/emulate.ts';
 import { sendRaw, type RawAnswer } from '../helpers/raw-http.ts';
@@ -159,7 +159,7 @@ test('an unknown parameter or value of accept, another method and another path a
 });
 
 test('a Host of this port is answered', async () => {
-  await start({ MANAGEMENT_HOSTS: 'ops.example.com, Other.Example.com.' });
+  await start({ MANAGEMENT_HOSTS: 'ops.example.com, Other.Example.com' });
   const addresses = ['127.0.0.1', '127.0.0.1:3001', '10.1.2.3:80', '[::1]:3001', '[FE80::1]'];
   const names = ['localhost', 'LOCALHOST:3001', 'localhost.', 'banks-bff:3001', 'BANKS_BFF'];
   const configured = ['ops.example.com', 'Ops.Example.COM.:3001', 'other.example.com'];

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import supertest from 'supertest';
 import type { Behaviour } from '../../emulator/behaviours.ts';
 import type { Freshness } from '../../src/banks/freshness.ts';
-import type { EnvironmentVariables } from '../../src/config/reader.ts';
+import type { EnvironmentVariables } from '../../src/config/variables.ts';
 import { formatDuration } from '../../src/management/status-page/format.ts';
 import { html as toHtml } from '../../src/management/status-page/html.ts';
 import { BANKS, UNUSABLE } from '../helpers/emulate.ts';

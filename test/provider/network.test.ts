@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import supertest from 'supertest';
 import type { Emulator } from '../../emulator/emulator.ts';
-import type { EnvironmentVariables } from '../../src/config/reader.ts';
+import type { EnvironmentVariables } from '../../src/config/variables.ts';
 import { startAlertingServer } from '../helpers/alerting-server.ts';
 import { createAuthority, type Pair } from '../helpers/authority.ts';
 import { closeLater } from '../helpers/close-later.ts';

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import type { OutgoingHttpHeaders } from 'node:http';
 import supertest from 'supertest';
 import type { Behaviour, ChangeGrant, TokenBehaviour } from '../../emulator/behaviours.ts';
-import type { EnvironmentVariables } from '../../src/config/reader.ts';
+import type { EnvironmentVariables } from '../../src/config/variables.ts';
 import { emulate } from '../helpers/emulate.ts';
 import { clientCredentialsEnv, startRig } from '../helpers/rig.ts';
 import { eventually } from '../helpers/wait-until.ts';

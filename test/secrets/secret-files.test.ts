@@ -3,7 +3,7 @@ import { chmod, mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/p
 import { join } from 'node:path';
 import supertest from 'supertest';
 import type { Emulator } from '../../emulator/emulator.ts';
-import type { EnvironmentVariables } from '../../src/config/reader.ts';
+import type { EnvironmentVariables } from '../../src/config/variables.ts';
 import { createAuthority } from '../helpers/authority.ts';
 import { emulate } from '../helpers/emulate.ts';
 import {
@@ -48,7 +48,7 @@ interface Kind {
 const KINDS: Record<string, Kind> = {
   PROVIDER_ACCESS_TOKEN_FILE: {
     good: OLD_TOKEN,
-    bad: [`Bearer ${MARK}-token`, 'begins with the word Bearer'],
+    bad: [`Bearer ${MARK}-token`, 'has a character that no token has'],
     env: () => ({ PROVIDER_ACCESS_TOKEN: '' }),
   },
   PROVIDER_CLIENT_SECRET_FILE: {

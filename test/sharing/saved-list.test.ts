@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import supertest from 'supertest';
 import type { Emulator } from '../../emulator/emulator.ts';
 import { checkConfig } from '../../src/config/environment.ts';
-import type { EnvironmentVariables } from '../../src/config/reader.ts';
+import type { EnvironmentVariables } from '../../src/config/variables.ts';
 import { BANKS, emulate } from '../helpers/emulate.ts';
 import { startRig, stopAtOnce, type Rig } from '../helpers/rig.ts';
 import { SANDBOX } from '../helpers/sandbox.ts';

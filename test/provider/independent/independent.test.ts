@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import supertest from 'supertest';
 import { parseConfig } from '../../../src/config/config.ts';
-import type { EnvironmentVariables } from '../../../src/config/reader.ts';
+import type { EnvironmentVariables } from '../../../src/config/variables.ts';
 import { createService } from '../../../src/service.ts';
 import { closeLater } from '../../helpers/close-later.ts';
 import { runDoctor } from '../../helpers/run-doctor.ts';
