@@ -126,6 +126,14 @@ describe('a service by itself', () => {
     expect(stage.calls).toHaveLength(1);
   });
 
+  test('counts the age of a list from when it was asked for', async () => {
+    const stage = createStage();
+    stage.answer(10, 4_000);
+    const replica = await startAlone(stage);
+    await stage.pass(4_000);
+    expect(replica.list.served()?.freshForMs).toBe(TTL_MS - 4_001);
+  });
+
   test('tells those who wait of a failure at once', async () => {
     const stage = createStage();
     stage.answer(outage, 2_000);
