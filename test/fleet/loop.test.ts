@@ -215,6 +215,18 @@ describe('a service by itself', () => {
     expect(stage.calls).toHaveLength(3);
   });
 
+  test('accepts a list only for the operator who asked for that', async () => {
+    const stage = createStage();
+    const replica = await startAlone(stage);
+    stage.answer(5);
+    const plain = replica.list.refresh();
+    const accepted = replica.list.refresh(['shrunk']);
+    await stage.pass(1_000);
+    expect(await settled(plain)).toMatchObject({ outcome: 'failed', error: { kind: 'shrunk' } });
+    expect(await settled(accepted)).toMatchObject({ outcome: 'ok' });
+    expect(replica.list.served()?.list.count).toBe(5);
+  });
+
   test('refuses a list that has shrunk until an operator accepts that, for one list', async () => {
     const stage = createStage();
     const replica = await startAlone(stage);
