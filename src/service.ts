@@ -12,7 +12,7 @@ import { createRedaction, type Redaction } from './secrets/redaction.ts';
 import type { ConnectToRedis } from './sharing/redis-client.ts';
 import { createRedisFleet } from './sharing/redis-fleet.ts';
 import { createSnapshotFile } from './sharing/snapshot-file.ts';
-import { createStoreReport, type StoreName } from './sharing/store-report.ts';
+import { createStoreReport, type StoreName, type StoreReport } from './sharing/store-report.ts';
 import type { ServiceEvent } from './telemetry/events.ts';
 import { createTelemetry, type TelemetryOptions } from './telemetry/telemetry.ts';
 
@@ -50,6 +50,13 @@ export const createService = (config: Config, options: ServiceOptions) => {
     redaction,
     onEvent: emit,
   });
+  const reports: StoreReport[] = [];
+  const reportOn = (store: StoreName): StoreReport => {
+    const report = createStoreReport(store, clock, emit);
+    reports.push(report);
+    return report;
+  };
+  const stores = () => reports.map((report) => report.state());
   const snapshot =
     cache.snapshotFile === undefined
       ? undefined
@@ -57,7 +64,7 @@ export const createService = (config: Config, options: ServiceOptions) => {
           path: cache.snapshotFile,
           envelope,
           clock,
-          report: createStoreReport('CACHE_SNAPSHOT_FILE', emit),
+          report: reportOn('CACHE_SNAPSHOT_FILE'),
         });
   const redis =
     config.secrets.CACHE_REDIS_URL &&
@@ -67,7 +74,7 @@ export const createService = (config: Config, options: ServiceOptions) => {
       clock,
       ioClock: options.ioClock ?? clock,
       readUrl: () => secrets.read('CACHE_REDIS_URL'),
-      report: createStoreReport('CACHE_REDIS_URL', emit),
+      report: reportOn('CACHE_REDIS_URL'),
       connect: options.connectToRedis,
     });
   const list = createBankList({
@@ -83,10 +90,6 @@ export const createService = (config: Config, options: ServiceOptions) => {
     compressors: options.compressors,
   });
 
-  const stores: readonly StoreName[] = [
-    ...(snapshot ? (['CACHE_SNAPSHOT_FILE'] as const) : []),
-    ...(redis ? (['CACHE_REDIS_URL'] as const) : []),
-  ];
   const telemetry = createTelemetry(config, {
     version,
     logDestination,
@@ -107,7 +110,7 @@ export const createService = (config: Config, options: ServiceOptions) => {
     redact: redaction.redact,
     emit,
     environment: providerConfig.environment,
-    stores: telemetry.stores,
+    stores,
     secretFiles: secrets.states,
     isDraining: () => isDraining,
   };

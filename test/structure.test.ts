@@ -18,8 +18,9 @@ const MAY_IMPORT: Readonly<Record<string, string>> = {
   sharing: 'secrets config banks @redis/client zod',
   telemetry: 'secrets config banks provider sharing pino prom-client',
   'http-front': 'node:http',
-  http: 'secrets config failure-kinds.ts banks telemetry http-front express helmet lru-cache negotiator node:http pino pino-http proxy-addr',
-  management: 'secrets config banks failure-kinds.ts telemetry http-front http express node:http',
+  http: 'secrets config failure-kinds.ts banks sharing telemetry http-front express helmet lru-cache negotiator node:http pino pino-http proxy-addr',
+  management:
+    'secrets config banks failure-kinds.ts sharing telemetry http-front http express node:http',
   'parts.ts': 'secrets config banks provider sharing',
   doctor: 'secrets config banks failure-kinds.ts provider sharing parts.ts undici',
   'service.ts': 'secrets config banks provider sharing telemetry http management parts.ts',

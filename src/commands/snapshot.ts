@@ -53,7 +53,7 @@ export const snapshot = async (file: string, context: CommandContext): Promise<n
 const saveList = async (config: Config, path: string, context: CommandContext): Promise<number> => {
   const { provider, envelope, guardPolicy } = createParts(config, context);
   const clock = systemClock;
-  const report = createStoreReport('CACHE_SNAPSHOT_FILE', () => undefined);
+  const report = createStoreReport('CACHE_SNAPSHOT_FILE', clock);
   const saved = await createSnapshotFile({ path, envelope, clock, report }).read();
   const base = heldOf(saved, config.cache);
   const [askedAtMs, askedAtWallMs] = [clock.monotonicMs(), clock.wallMs()];

@@ -96,11 +96,10 @@ export const trySnapshot = async (
   path: string,
   { envelope, content }: TryOptions,
 ): Promise<TriedStore> => {
-  let unreadable: string | undefined;
-  const report = createStoreReport('CACHE_SNAPSHOT_FILE', (event) => {
-    if (event.type === 'store-failed') unreadable = event.reason;
-  });
-  const saved = await createSnapshotFile({ path, envelope, clock: systemClock, report }).read();
+  const clock = systemClock;
+  const report = createStoreReport('CACHE_SNAPSHOT_FILE', clock);
+  const saved = await createSnapshotFile({ path, envelope, clock, report }).read();
+  const unreadable = report.state().failing?.reason;
   const probe = `${path}.doctor`;
   try {
     const present = await readRegularFile(path, MAX_ENVELOPE_BYTES).catch((error: unknown) => {

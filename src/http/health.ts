@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { BankList } from '../banks/bank-list.ts';
 import type { SecretFileState } from '../secrets/secrets.ts';
-import type { StoreState } from '../telemetry/events.ts';
+import type { StoreState } from '../sharing/store-report.ts';
 import { JSON_TYPE, sendUncached } from './headers.ts';
 import { sendProblem } from './problems.ts';
 

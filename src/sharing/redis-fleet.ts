@@ -62,7 +62,7 @@ export const createRedisFleet = (options: RedisFleetOptions) => {
     client?.destroy();
     client = undefined;
     if (!closing.signal.aborted)
-      report.ifNew(`${reasonOf(error)}; the service continues without it`);
+      report.failed(`${reasonOf(error)}; the service continues without it`);
   };
 
   const connected = async (): Promise<RedisClient> => {
@@ -110,7 +110,7 @@ export const createRedisFleet = (options: RedisFleetOptions) => {
       const list = body.length > 0 ? await open(body) : undefined;
       seenId = id;
       if (unwritableAtId !== undefined && id > unwritableAtId) unwritableAtId = undefined;
-      if (unwritableAtId === undefined && (list || body.length === 0)) report.success();
+      if (unwritableAtId === undefined && (list || body.length === 0)) report.worked();
       return { up: true, id, list, hold, holdLeftMs };
     } catch (error) {
       drop(error);
@@ -124,7 +124,7 @@ export const createRedisFleet = (options: RedisFleetOptions) => {
       return await envelope.open(body, storeMs());
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
-      report.ifNew(error.message);
+      report.failed(error.message);
       return undefined;
     }
   };

@@ -31,9 +31,9 @@ export const createSnapshotFile = ({ path, envelope, clock, report }: SnapshotOp
       try {
         // oxlint-disable-next-line no-await-in-loop -- one list after the other
         await replaceFile(path, await envelope.seal(list, clock.wallMs()));
-        report.success();
+        report.worked();
       } catch (error) {
-        report.everyTime(describeStoreFailure(error));
+        report.failed(describeStoreFailure(error));
       }
     }
     // Without an await since `next` was read: a list that comes now begins another writing.
@@ -48,8 +48,8 @@ export const createSnapshotFile = ({ path, envelope, clock, report }: SnapshotOp
         if (bytes.length > 0) return await envelope.open(bytes, clock.wallMs());
       } catch (error) {
         if (codeOf(error) === 'ENOENT') return undefined;
-        if (error instanceof StoreError) report.everyTime(describeStoreFailure(error));
-        else report.everyTime(`cannot be read (${describeReadError(error)}); ignored`);
+        if (error instanceof StoreError) report.failed(describeStoreFailure(error));
+        else report.failed(`cannot be read (${describeReadError(error)}); ignored`);
       }
       return undefined;
     },

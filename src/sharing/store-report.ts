@@ -1,4 +1,5 @@
 import { LoadError } from '../banks/load-error.ts';
+import type { Clock } from '../clock.ts';
 import { SecretFileError } from '../secrets/secrets.ts';
 
 // What is reported of a store, in which the list is saved outside the process. Stores are neither
@@ -13,35 +14,36 @@ export class StoreError extends Error {
 }
 
 export type StoreEvent =
+  /** It fails, and did not before. */
   | { readonly type: 'store-failed'; readonly store: StoreName; readonly reason: string }
   | { readonly type: 'store-recovered'; readonly store: StoreName };
 
+/** Whether a store works. It does until it fails. */
+export interface StoreState {
+  readonly name: StoreName;
+  /** Undefined while it works. `sinceMs` is in wall-clock milliseconds; the reason is the newest. */
+  readonly failing: { readonly sinceMs: number; readonly reason: string } | undefined;
+}
+
 export type StoreReport = ReturnType<typeof createStoreReport>;
 
-/** Makes events of what happens to a store, so that a lasting problem is reported once. */
-export const createStoreReport = (store: StoreName, onEvent: (event: StoreEvent) => void) => {
-  /** The last failure or problem, if no success has followed. */
-  let reported: string | undefined;
-  /** Each call is an event. */
-  const everyTime = (reason: string): void => {
-    reported = reason;
-    onEvent({ type: 'store-failed', store, reason });
-  };
-  /** An event only if the reason is not the one that was reported last. */
-  const ifNew = (reason: string): void => {
-    if (reason !== reported) everyTime(reason);
-  };
+/** Remembers whether a store works, and tells when that changes. */
+export const createStoreReport = (
+  name: StoreName,
+  clock: Pick<Clock, 'wallMs'>,
+  onEvent: (event: StoreEvent) => void = () => undefined,
+) => {
+  let failing: StoreState['failing'];
   return {
-    everyTime,
-    ifNew,
-    /** A StoreError has been reported by the connection already. */
-    unlessReported: (error: unknown): void => {
-      if (!(error instanceof StoreError)) ifNew(describeStoreFailure(error));
+    failed: (reason: string): void => {
+      if (!failing) onEvent({ type: 'store-failed', store: name, reason });
+      failing = { sinceMs: failing?.sinceMs ?? clock.wallMs(), reason };
     },
-    success: (): void => {
-      if (reported !== undefined) onEvent({ type: 'store-recovered', store });
-      reported = undefined;
+    worked: (): void => {
+      if (failing) onEvent({ type: 'store-recovered', store: name });
+      failing = undefined;
     },
+    state: (): StoreState => ({ name, failing }),
   };
 };
 

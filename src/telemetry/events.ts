@@ -3,7 +3,7 @@ import type { ListEvent } from '../banks/list-event.ts';
 import type { TokenEvent } from '../provider/token.ts';
 import type { ProviderEvent } from '../provider/provider.ts';
 import type { SecretFileEvent } from '../secrets/secrets.ts';
-import type { StoreEvent, StoreName } from '../sharing/store-report.ts';
+import type { StoreEvent } from '../sharing/store-report.ts';
 
 // Everything in the service that operators may want to know. Each event is emitted once, where it
 // happens. The log, the metrics and the history receive all of them.
@@ -80,13 +80,3 @@ export interface RequestEvent {
 
 /** Whether a response with this status is the service's failure. */
 export const isServerError = (status: RequestEvent['status']): boolean => (status ?? 0) >= 500;
-
-/** Whether a configured store works, as its newest event says. It works until it fails. */
-export interface StoreState {
-  readonly name: StoreName;
-  /**
-   * Undefined while it works. `sinceMs` is in wall-clock milliseconds; the newest reason is in the
-   * words of the log.
-   */
-  readonly failing: { readonly sinceMs: number; readonly reason: string } | undefined;
-}

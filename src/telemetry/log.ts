@@ -53,7 +53,6 @@ export type EventLog = (event: ServiceEvent) => void;
  */
 export const createEventLog = (logger: Logger, fieldsAreChosen: boolean): EventLog => {
   const list = createListLog(logger, fieldsAreChosen);
-  const failingStores = new Set<string>();
   /** The newest line about a failing token; undefined while it works. */
   let failingToken: string | undefined;
   return (event) => {
@@ -68,19 +67,12 @@ export const createEventLog = (logger: Logger, fieldsAreChosen: boolean): EventL
       case 'list-aged':
         list.aged(event.state);
         break;
-      case 'store-failed': {
-        const { store, reason } = event;
-        // New reasons are not logged: they may alternate with each attempt. The status page has the
-        // newest.
-        if (!failingStores.has(store)) logger.warn({ store }, `${store}: ${reason}`);
-        failingStores.add(store);
+      case 'store-failed':
+        logger.warn({ store: event.store }, `${event.store}: ${event.reason}`);
         break;
-      }
-      case 'store-recovered': {
-        const { store } = event;
-        if (failingStores.delete(store)) logger.info({ store }, `${store}: works again`);
+      case 'store-recovered':
+        logger.info({ store: event.store }, `${event.store}: works again`);
         break;
-      }
       case 'token-renewed':
         if (failingToken) logger.info('token: recovered');
         else logger.debug('token: renewed');

@@ -6,13 +6,8 @@ import { NOTHING_REJECTED, REJECTION_REASONS } from '../banks/reading/entry.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
 import type { SecretFileState } from '../secrets/secrets.ts';
-import type { StoreName } from '../sharing/store-report.ts';
-import {
-  MANAGEMENT_REFUSALS,
-  REQUEST_REFUSALS,
-  type ServiceEvent,
-  type StoreState,
-} from './events.ts';
+import type { StoreName, StoreState } from '../sharing/store-report.ts';
+import { MANAGEMENT_REFUSALS, REQUEST_REFUSALS, type ServiceEvent } from './events.ts';
 import { createRequestMetrics, statusClass, STATUS_CLASSES } from './request-metrics.ts';
 
 // The service in numbers, for Prometheus. Each label has a closed set of values, so neither a

@@ -4,15 +4,14 @@ import type { Clock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
 import { redacting, type Redaction } from '../secrets/redaction.ts';
 import type { SecretFileState } from '../secrets/secrets.ts';
-import type { StoreName } from '../sharing/store-report.ts';
-import type { ServiceEvent, StoreState } from './events.ts';
+import type { StoreState } from '../sharing/store-report.ts';
+import type { ServiceEvent } from './events.ts';
 import { createHistory } from './history.ts';
 import type { LogDestination } from './log-stream.ts';
 import { createEventLog, createLogger } from './log.ts';
 import { createMetrics } from './metrics.ts';
 
-// The log, the metrics, the history and the states of the stores, which receive every event of the
-// service.
+// The log, the metrics and the history, which receive every event of the service.
 
 export interface TelemetryOptions {
   readonly version: string;
@@ -20,26 +19,18 @@ export interface TelemetryOptions {
   readonly redaction: Redaction;
   readonly clock: Clock;
   readonly list: Pick<BankList, 'status'>;
-  /** The stores that are configured. */
-  readonly stores: readonly StoreName[];
+  /** The state of each configured store. */
+  readonly stores: () => readonly StoreState[];
   readonly secretFiles: () => readonly SecretFileState[];
 }
 
 export const createTelemetry = (config: Config, options: TelemetryOptions) => {
-  const { version, logDestination, redaction, clock, list } = options;
+  const { logDestination, redaction, clock } = options;
   const logger = createLogger(config.logLevel, redacting(logDestination, redaction));
   const log = createEventLog(logger, config.banks.fields !== undefined);
   const history = createHistory(clock);
-  const failing = new Map<StoreName, StoreState['failing']>();
-  /** The state of each configured store. */
-  const stores = () =>
-    options.stores.map((name): StoreState => ({ name, failing: failing.get(name) }));
   const metrics = createMetrics(config, {
-    list,
-    clock,
-    version,
-    stores,
-    secretFiles: options.secretFiles,
+    ...options,
     lostLogLines: () => logDestination.lostLines?.() ?? 0,
   });
   /** Passes `event` to all of them. */
@@ -47,10 +38,6 @@ export const createTelemetry = (config: Config, options: TelemetryOptions) => {
     log(event);
     metrics.onEvent(event);
     history.onEvent(event);
-    if (event.type === 'store-failed') {
-      const { sinceMs = clock.wallMs() } = failing.get(event.store) ?? {};
-      failing.set(event.store, { sinceMs, reason: event.reason });
-    } else if (event.type === 'store-recovered') failing.delete(event.store);
   };
-  return { logger, metrics, history, stores, emit };
+  return { logger, metrics, history, emit };
 };

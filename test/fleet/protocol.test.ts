@@ -215,7 +215,7 @@ const openFleet = async (readUrl: () => string) => {
     clock,
     ioClock: patientClock,
     readUrl: async () => readUrl(),
-    report: createStoreReport('CACHE_REDIS_URL', (event) => {
+    report: createStoreReport('CACHE_REDIS_URL', clock, (event) => {
       reports.push(event.type === 'store-failed' ? event.reason : event.type);
     }),
   });

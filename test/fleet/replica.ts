@@ -143,7 +143,7 @@ const createReplica = (options: ReplicaOptions) => {
       clock,
       ioClock: clock,
       readUrl: async () => 'redis://redis.test',
-      report: createStoreReport('CACHE_REDIS_URL', (event) => void reports.push(event)),
+      report: createStoreReport('CACHE_REDIS_URL', clock, (event) => void reports.push(event)),
       connect: machine.connection(redis.connect),
     });
   let snapshot = options.snapshot;

@@ -4,7 +4,7 @@ import { countUnusable, REJECTION_REASONS } from '../../banks/reading/entry.ts';
 import { FAILURE_KINDS, RUN_DOCTOR, type Action } from '../../failure-kinds.ts';
 import { formatCount } from '../../format-count.ts';
 import { unusableOf, type SecretFileState } from '../../secrets/secrets.ts';
-import type { StoreState } from '../../telemetry/events.ts';
+import type { StoreState } from '../../sharing/store-report.ts';
 import { formatSince } from './format.ts';
 
 // What is wrong, and what to do about it: loads that fail, a list that lacks entries, stores that
