@@ -2,9 +2,8 @@ import { expect, test } from '@jest/globals';
 import { once } from 'node:events';
 import type { RequestListener, ServerResponse } from 'node:http';
 import { startServer, type ServerRig } from '../helpers/http-front.ts';
-import { openRaw, sendRaw, type RawClient } from '../helpers/raw-http.ts';
+import { openRaw, type RawClient } from '../helpers/raw-http.ts';
 import { connectionsOf } from '../helpers/server-sockets.ts';
-import { expectNoTimersOf } from '../helpers/timers.ts';
 import { eventually } from '../helpers/wait-until.ts';
 
 // A drain answers every request that a client has sent, and waits for nothing else.
@@ -83,15 +82,4 @@ test('it ends with SHUTDOWN_GRACE, whatever a client does', async () => {
   await drained;
   await eventually(() => connectionsOf(url) === 0);
   expect(hanging.received()).toBe('');
-});
-
-test('it leaves no timer behind', async () => {
-  await expectNoTimersOf(async () => {
-    const url = await start();
-    await sendRaw(url, COLD.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n'));
-    const drained = rig.server.drain({ noticeMs: 0, graceMs: 10_000 });
-    rig.clock.advance(0);
-    await drained;
-    expect(rig.clock.waits()).toEqual([]);
-  });
 });

@@ -87,16 +87,6 @@ const PIECES = [
 ];
 const REQUEST = `GET /banks?a=b HTTP/1.1\r\n${FIELDS.join('\r\n')}\r\n\r\n`;
 
-test.each(['', 'a', '-1', '+0', '0x0', '00', '0.0', '0, 0', '1'])(
-  'a Content-Length of %j is left to Node',
-  (length) => {
-    const withLength = (value: string): string =>
-      REQUEST.replace('Host:', `Content-Length: ${value}\r\nHost:`);
-    expect(read(withLength(length))).toBeUndefined();
-    expect(read(withLength('0'))).toBeDefined();
-  },
-);
-
 test('of 25,000 mutated requests, Node reads each alike, or it is left to Node', () => {
   const seed = Number(process.hrtime.bigint() % 2n ** 31n);
   const random = createRandom(seed);

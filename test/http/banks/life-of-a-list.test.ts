@@ -1,10 +1,9 @@
 import { expect, test } from '@jest/globals';
 import type { ServerResponse } from 'node:http';
 import type { Emulator } from '../../../emulator/emulator.ts';
-import { createAnswerBanks } from '../../../src/http/banks/answer.ts';
 import { createManualClock } from '../../helpers/manual-clock.ts';
 import { openRaw } from '../../helpers/raw-http.ts';
-import { advanceToLoad, startLoadedRig, startRig, type Rig } from '../../helpers/rig.ts';
+import { startRig, type Rig } from '../../helpers/rig.ts';
 import { eventually, waitUntil } from '../../helpers/wait-until.ts';
 
 // Requests that find no list wait for the load; and what tells of a changed list.
@@ -61,17 +60,6 @@ test('requests that wait in vain get the failure, and later ones get it at once'
   expect((await fetch(`${rig.url}/banks`)).status).toBe(503);
 });
 
-test('requests that find an expired list get the failure at once, also while a retry is under way', async () => {
-  rig = await startLoadedRig();
-  await rig.emulator.behave('unavailable');
-  rig.clock.advance(30 * 86_400_000);
-  expect((await fetch(`${rig.url}/banks`)).status).toBe(503);
-  holdCalls(rig.emulator);
-  await advanceToLoad(rig);
-  await waitUntil('a call to the provider', () => calls.length, Boolean);
-  expect((await fetch(`${rig.url}/banks`)).status).toBe(503);
-});
-
 test('a client that goes away while it waits was not served', async () => {
   rig = await startRig({ before: holdCalls });
   const { socket } = await openRaw(rig.url);
@@ -111,51 +99,6 @@ test('a response follows the clock to the second, and names the last failure onc
   const metrics = await (await fetch(`${rig.managementUrl}/metrics`)).text();
   expect(metrics).toMatch(/^banks_served_total\{state="fresh"\} [23]$/m);
   expect(metrics).toMatch(/^banks_served_total\{state="stale"\} 4$/m);
-});
-
-test('a response is made once for each list, second, failure and encoding', async () => {
-  rig = await startRig();
-  const { list } = rig.service;
-  await list.waitUntilServed();
-  const cachePolicy = { ttlMs: 3_600_000, maxStaleMs: 3_600_000, browserMaxAgeMs: 60_000 };
-  const answer = createAnswerBanks({
-    list,
-    cachePolicy,
-    variesByOrigin: false,
-    clock: rig.clock,
-  });
-  const choice = (acceptEncoding = 'br') => {
-    const served = list.served();
-    if (!served) throw new Error('no list');
-    return answer({ 'accept-encoding': acceptEncoding }, served);
-  };
-  rig.clock.skip(1);
-  const first = choice();
-  rig.clock.skip(999);
-  expect(choice()).toBe(first);
-  expect(choice('gzip')).not.toBe(first);
-  rig.clock.skip(3_599_000);
-  expect(choice()).toMatchObject({ listState: 'fresh' });
-  rig.clock.skip(1);
-  const stale = choice();
-  expect(stale).toMatchObject({ listState: 'stale' });
-  await rig.emulator.behave('unavailable');
-  await list.refresh();
-  expect(choice()).not.toBe(stale);
-});
-
-test('the list last changed no later than it last came, however long a load takes to be taken', async () => {
-  const clock = createManualClock();
-  const monotonicMs = () => {
-    clock.skip(1);
-    return clock.monotonicMs();
-  };
-  rig = await startRig({ clock: { ...clock, monotonicMs } });
-  await fetch(`${rig.url}/banks`);
-  const health = await (await fetch(`${rig.managementUrl}/healthz`)).text();
-  const [, success = '', changed = 'none'] =
-    /"lastSuccess":"([^"]+)","lastChanged":"([^"]+)"/.exec(health) ?? [];
-  expect(Date.parse(changed)).toBeLessThanOrEqual(Date.parse(success));
 });
 
 test('Last-Modified is never later than now, also after changes in one second or a clock that was set back', async () => {

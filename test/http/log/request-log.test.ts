@@ -4,7 +4,8 @@ import { sendRaw } from '../../helpers/raw-http.ts';
 import { startLoadedRig, startRig, type Rig } from '../../helpers/rig.ts';
 import { eventually } from '../../helpers/wait-until.ts';
 
-// Which requests operators see in the log, and at which level.
+// What operators see of requests in the log, by the hot path and by Express. That both write the same:
+// hot-path.test.ts.
 
 const TOKEN = 'management-token-for-tests-0123456789';
 
@@ -68,101 +69,89 @@ test('a request that finds no list is logged at error, a probe that fails at inf
   expect(await levelsOf('/banks', '/readyz', '/healthz')).toEqual(['error', 'info', 'info']);
 });
 
-test.each(['on', 'off'])(
-  'with HOT_PATH=%s a secret that a client sends in what is logged of a request is redacted',
-  async (onOrOff) => {
-    // As a trace id it must be hexadecimal.
-    const secret = '5ec2e7c0ffee5ec2e7c0ffee5ec2e7c0';
-    const env = { PROVIDER_ACCESS_TOKEN: secret, HOT_PATH: onOrOff };
-    rig = await startLoadedRig({ env, emulator: { accessTokens: [secret] } });
-    const headers = {
-      'X-Request-Id': secret,
-      traceparent: `00-${secret}-0123456789abcdef-01`,
-    };
-    for (const path of ['/banks', `/${secret}`]) await fetch(`${rig.url}${path}`, { headers });
-    const redacted = { clientRequestId: '[redacted]', traceId: '[redacted]' };
-    expect(await linesOf(2)).toEqual([
-      { ...anyLine, path: '/banks', ...redacted },
-      {
-        ...anyLine,
-        ...NOT_FOUND,
-        path: '/[redacted]',
-        requestId: '[redacted]',
-        traceId: '[redacted]',
-      },
-    ]);
-  },
-);
+test('a secret that a client sends in what is logged of a request is redacted', async () => {
+  // As a trace id it must be hexadecimal.
+  const secret = '5ec2e7c0ffee5ec2e7c0ffee5ec2e7c0';
+  const env = { PROVIDER_ACCESS_TOKEN: secret };
+  rig = await startLoadedRig({ env, emulator: { accessTokens: [secret] } });
+  const headers = {
+    'X-Request-Id': secret,
+    traceparent: `00-${secret}-0123456789abcdef-01`,
+  };
+  for (const path of ['/banks', `/${secret}`]) await fetch(`${rig.url}${path}`, { headers });
+  const redacted = { clientRequestId: '[redacted]', traceId: '[redacted]' };
+  expect(await linesOf(2)).toEqual([
+    { ...anyLine, path: '/banks', ...redacted },
+    {
+      ...anyLine,
+      ...NOT_FOUND,
+      path: '/[redacted]',
+      requestId: '[redacted]',
+      traceId: '[redacted]',
+    },
+  ]);
+});
 
-test.each(['on', 'off'])(
-  'with HOT_PATH=%s a list, which caches keep for others, has a new id, and another response that of its client',
-  async (onOrOff) => {
-    rig = await startLoadedRig({ env: { HOT_PATH: onOrOff } });
-    const wellFormed = ['a.b:c+d/e=f-1', 'a'.repeat(128)];
-    const malformed = ['a'.repeat(129), 'a b', 'a","statusCode":"200', 'a,b', '"a'];
-    const requests = [
-      ['/banks', '""', 200],
-      ['/banks', '*', 304],
-      ['/nowhere', '*', 404],
-    ] as const;
-    const seen: unknown[] = [];
-    const lines: unknown[] = [];
-    const expected: unknown[] = [];
-    for (const id of [...wellFormed, ...malformed])
-      for (const [path, ifNoneMatch, status] of requests) {
-        const fields = { 'X-Request-Id': id, 'If-None-Match': ifNoneMatch };
-        // oxlint-disable-next-line no-await-in-loop -- in the order of the log
-        const response = await fetch(`${rig.url}${path}`, { headers: fields });
-        const requestId = response.headers.get('X-Request-Id');
-        seen.push({ status: response.status, requestId });
-        const isKnown = wellFormed.includes(id);
-        const isKept = isKnown && status === 404;
-        expected.push({ status, requestId: isKept ? id : anyUuid });
-        const shownId = isKnown && !isKept && { clientRequestId: id };
-        lines.push({ ...anyLine, requestId, ...shownId, ...(status === 404 && NOT_FOUND) });
-      }
-    expect(seen).toEqual(expected);
-    expect(await linesOf(seen.length)).toEqual(lines);
-  },
-);
+test('a list, which caches keep for others, has a new id, and another response that of its client', async () => {
+  rig = await startLoadedRig();
+  const wellFormed = ['a.b:c+d/e=f-1', 'a'.repeat(128)];
+  const malformed = ['a'.repeat(129), 'a b', 'a","statusCode":"200', 'a,b', '"a'];
+  const requests = [
+    ['/banks', '""', 200],
+    ['/banks', '*', 304],
+    ['/nowhere', '*', 404],
+  ] as const;
+  const seen: unknown[] = [];
+  const lines: unknown[] = [];
+  const expected: unknown[] = [];
+  for (const id of [...wellFormed, ...malformed])
+    for (const [path, ifNoneMatch, status] of requests) {
+      const fields = { 'X-Request-Id': id, 'If-None-Match': ifNoneMatch };
+      // oxlint-disable-next-line no-await-in-loop -- in the order of the log
+      const response = await fetch(`${rig.url}${path}`, { headers: fields });
+      const requestId = response.headers.get('X-Request-Id');
+      seen.push({ status: response.status, requestId });
+      const isKnown = wellFormed.includes(id);
+      const isKept = isKnown && status === 404;
+      expected.push({ status, requestId: isKept ? id : anyUuid });
+      const shownId = isKnown && !isKept && { clientRequestId: id };
+      lines.push({ ...anyLine, requestId, ...shownId, ...(status === 404 && NOT_FOUND) });
+    }
+  expect(seen).toEqual(expected);
+  expect(await linesOf(seen.length)).toEqual(lines);
+});
 
-test.each(['on', 'off'])(
-  'with HOT_PATH=%s a traceparent gives the trace id, unless its version is the one that is forbidden',
-  async (onOrOff) => {
-    rig = await startLoadedRig({ env: { HOT_PATH: onOrOff } });
-    const traceId = '4bf92f3577b34da6a3ce929d0e0e4736';
-    for (const version of ['00', 'ff', 'fe'])
-      await fetch(`${rig.url}/banks`, {
-        headers: { traceparent: `${version}-${traceId}-00f067aa0ba902b7-01` },
-      });
-    expect(await linesOf(3)).toEqual([{ ...anyLine, traceId }, anyLine, { ...anyLine, traceId }]);
-  },
-);
+test('a traceparent gives the trace id, unless its version is the one that is forbidden', async () => {
+  rig = await startLoadedRig();
+  const traceId = '4bf92f3577b34da6a3ce929d0e0e4736';
+  for (const version of ['00', 'ff', 'fe'])
+    await fetch(`${rig.url}/banks`, {
+      headers: { traceparent: `${version}-${traceId}-00f067aa0ba902b7-01` },
+    });
+  expect(await linesOf(3)).toEqual([{ ...anyLine, traceId }, anyLine, { ...anyLine, traceId }]);
+});
 
-test.each(['on', 'off'])(
-  'with HOT_PATH=%s the line of a request has the bytes of the content that was sent',
-  async (onOrOff) => {
-    rig = await startLoadedRig({ env: { HOT_PATH: onOrOff } });
-    const ask = async (method: string, path: string, status: number, ifNoneMatch = '""') => {
-      const headers = { 'Accept-Encoding': 'identity', 'If-None-Match': ifNoneMatch };
-      const response = await fetch(`${rig.url}${path}`, { method, headers });
-      expect(response.status).toBe(status);
-      return Buffer.byteLength(await response.text());
-    };
-    const list = await ask('GET', '/banks', 200);
-    const problem = await ask('GET', '/nowhere', 404);
-    expect(Math.min(list, problem)).toBeGreaterThan(0);
-    expect(await ask('HEAD', '/banks', 200)).toBe(0);
-    expect(await ask('HEAD', '/nowhere', 404)).toBe(0);
-    expect(await ask('GET', '/banks', 304, '*')).toBe(0);
-    const bytes = (): string[] =>
-      [...rig.log().matchAll(/"method":"(\w+)".*"bytes":(\d+).*"msg":"request"/g)].map(
-        ([, method, count]) => `${method} ${count}`,
-      );
-    await eventually(() => bytes().length === 5);
-    expect(bytes()).toEqual([`GET ${list}`, `GET ${problem}`, 'HEAD 0', 'HEAD 0', 'GET 0']);
-  },
-);
+test('the line of a request has the bytes of the content that was sent', async () => {
+  rig = await startLoadedRig();
+  const ask = async (method: string, path: string, status: number, ifNoneMatch = '""') => {
+    const headers = { 'Accept-Encoding': 'identity', 'If-None-Match': ifNoneMatch };
+    const response = await fetch(`${rig.url}${path}`, { method, headers });
+    expect(response.status).toBe(status);
+    return Buffer.byteLength(await response.text());
+  };
+  const list = await ask('GET', '/banks', 200);
+  const problem = await ask('GET', '/nowhere', 404);
+  expect(Math.min(list, problem)).toBeGreaterThan(0);
+  expect(await ask('HEAD', '/banks', 200)).toBe(0);
+  expect(await ask('HEAD', '/nowhere', 404)).toBe(0);
+  expect(await ask('GET', '/banks', 304, '*')).toBe(0);
+  const bytes = (): string[] =>
+    [...rig.log().matchAll(/"method":"(\w+)".*"bytes":(\d+).*"msg":"request"/g)].map(
+      ([, method, count]) => `${method} ${count}`,
+    );
+  await eventually(() => bytes().length === 5);
+  expect(bytes()).toEqual([`GET ${list}`, `GET ${problem}`, 'HEAD 0', 'HEAD 0', 'GET 0']);
+});
 
 test('a malformed target is refused before Express reads it, which would make Node print a warning', async () => {
   rig = await startRig();
