@@ -17,9 +17,6 @@ const stopSignal = new Promise<StopSignal>((resolve) => {
 });
 // Without a listener Node would open its debugger on port 9229, for anybody who can connect to it.
 process.on('SIGUSR1', () => undefined);
-// It means nothing here, but would end the process. SIGQUIT does so, with a core dump where those
-// are allowed.
-process.on('SIGUSR2', () => undefined);
 
 // Express would print each request with its query, past the redaction. It reads this when it loads.
 // oxlint-disable-next-line node/no-process-env -- nothing else may see it

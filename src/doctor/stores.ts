@@ -53,18 +53,16 @@ export const tryRedis = async (
     await within(() =>
       client.publish(own, { rank: '', unusable: '', envelope: content, ms: LIFE_MS }),
     );
+    let problem: string | undefined;
+    const saved =
+      body.length === 0
+        ? undefined
+        : await envelope.open(body, timeUs / 1_000).catch((error: unknown) => {
+            problem = describeStoreFailure(error);
+            return undefined;
+          });
     const message = `read and written in ${inWholeMs(performance.now() - startedAtMs)}`;
-    if (body.length === 0) return { step: { name: 'redis', result: 'ok', message } };
-    return await envelope.open(body, timeUs / 1_000).then(
-      (saved) => ({ step: { name: 'redis', result: 'ok', message }, saved }),
-      (error: unknown) => ({
-        step: {
-          name: 'redis',
-          result: 'note',
-          message: `${message}; ${describeStoreFailure(error)}`,
-        },
-      }),
-    );
+    return { step: toStep('redis', message, problem), saved };
   } catch (error) {
     const step: Step = {
       name: 'redis',
@@ -80,6 +78,12 @@ export const tryRedis = async (
     redis?.destroy();
   }
 };
+
+/** A store that works; `problem` is why the list in it cannot be used. */
+const toStep = (name: string, message: string, problem: string | undefined): Step =>
+  problem === undefined
+    ? { name, result: 'ok', message }
+    : { name, result: 'note', message: `${message}; ${problem}` };
 
 const within = <T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> =>
   withDeadline(work, {
@@ -108,9 +112,7 @@ export const trySnapshot = async (
     });
     if (present) await replaceFile(path, present, probe);
     else await replaceFile(probe, content);
-    const message = ['can be written', ...(unreadable === undefined ? [] : [unreadable])];
-    const result = unreadable === undefined ? 'ok' : 'note';
-    return { step: { name: 'snapshot', result, message: message.join('; ') }, saved };
+    return { step: toStep('snapshot', 'can be written', unreadable), saved };
   } catch (error) {
     return {
       step: {

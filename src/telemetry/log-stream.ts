@@ -1,5 +1,4 @@
 import { constants, openSync, writeSync } from 'node:fs';
-import { toIso } from '../clock.ts';
 import { codeOf } from '../error-code.ts';
 
 // Standard output as the log's destination, and standard error for the last message: neither blocks
@@ -11,10 +10,10 @@ export type LogDestination = ReturnType<typeof createLogDestination>;
 
 /**
  * Collects lines as bytes for a few milliseconds and writes them together. While a full pipe keeps
- * 4 MiB waiting, new lines are dropped and counted; one line tells how many once the log is read
- * again. (The space of written lines is used again once they fill half of the buffer, so lines can
- * be lost while only 2 MiB are waiting.) After an error, such as EPIPE when the reader has gone or a
- * full disk, the waiting lines are dropped, and the service continues.
+ * 4 MiB waiting, new lines are dropped and counted. (The space of written lines is used again once
+ * they fill half of the buffer, so lines can be lost while only 2 MiB are waiting.) After an error,
+ * such as EPIPE when the reader has gone or a full disk, the waiting lines are dropped, and the
+ * service continues.
  * @param fd non-blocking, see {@link openNonBlocking}
  */
 export const createLogDestination = (fd: number) => {
@@ -25,22 +24,10 @@ export const createLogDestination = (fd: number) => {
   let start = 0;
   let end = 0;
   let lost = 0;
-  /** How many of `lost` the log tells of. */
-  let told = 0;
-  /** Whether the newest write had a reader. */
-  let isRead = false;
   let timer: NodeJS.Timeout | undefined;
-
-  const append = (line: string): void => {
-    // In UTF-8 a character of a string takes at most three bytes.
-    if (end + 3 * line.length <= MAX_WAITING_BYTES) end += buffer.write(line, end);
-    else lost += 1;
-    timer ??= setTimeout(writeWaiting, GATHER_MS).unref();
-  };
 
   const writeWaiting = (): void => {
     const written = tryWrite(fd, buffer.subarray(start, end));
-    isRead = written !== undefined && written > 0;
     if (written === undefined) lost += countLines(buffer.subarray(start, end));
     start = written === undefined ? end : start + written;
     if (start === end) start = end = 0;
@@ -54,12 +41,10 @@ export const createLogDestination = (fd: number) => {
 
   return {
     write: (line: string): void => {
-      // Not each time that a slow reader frees a little space.
-      if (lost > told && isRead && end - start < MAX_WAITING_BYTES / 2) {
-        append(lostLine(lost - told));
-        told = lost;
-      }
-      append(line);
+      // In UTF-8 a character of a string takes at most three bytes.
+      if (end + 3 * line.length <= MAX_WAITING_BYTES) end += buffer.write(line, end);
+      else lost += 1;
+      timer ??= setTimeout(writeWaiting, GATHER_MS).unref();
     },
     /** How many lines were lost so far. */
     lostLines: (): number => lost,
@@ -70,10 +55,6 @@ export const createLogDestination = (fd: number) => {
     },
   };
 };
-
-const lostLine = (lines: number): string =>
-  `{"level":40,"severity":"WARNING","time":"${toIso(Date.now())}","lines":${lines},` +
-  '"msg":"log: lines were lost because the output was not read in time"}\n';
 
 /** Writes as much as there is room for. @returns how many bytes; undefined: nobody can read them */
 const tryWrite = (fd: number, bytes: Buffer): number | undefined => {

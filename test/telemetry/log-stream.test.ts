@@ -38,7 +38,7 @@ const readUntil = (isEnough: () => boolean): Promise<void> =>
 const lineOf = (number: number, rest: string): string =>
   `${String(number).padStart(7, '0')} ${rest}\n`;
 
-test('without a reader, 4 MB of lines are kept and the rest is dropped; a reader that returns gets whole lines, and how many are lost', async () => {
+test('without a reader, 4 MB of lines are kept and the rest is dropped; a reader that returns gets whole lines', async () => {
   const log = createLogDestination(pipe);
   // As UTF-8, 100 bytes.
   for (let number = 0; number < 100_000; number += 1) log.write(lineOf(number, 'ã'.repeat(45)));
@@ -47,16 +47,10 @@ test('without a reader, 4 MB of lines are kept and the rest is dropped; a reader
   await readUntil(() => text.length === 99 * (100_000 - lost));
   log.write('later\n');
   await readUntil(() => text.endsWith('later\n'));
-  const lines = text.split('\n').slice(0, -3);
-  const [told = '', later] = text.split('\n').slice(-3);
+  const lines = text.split('\n').slice(0, -2);
   const letters = Buffer.from('ã'.repeat(45)).toString('latin1');
   expect(lines).toEqual(lines.map((_, number) => lineOf(number, letters).trimEnd()));
-  expect(JSON.parse(told)).toMatchObject({
-    severity: 'WARNING',
-    lines: lost,
-    msg: 'log: lines were lost because the output was not read in time',
-  });
-  expect([later, log.lostLines()]).toEqual(['later', lost]);
+  expect(log.lostLines()).toBe(lost);
 });
 
 test('a reader that is always a little behind gets every line in order, however many come', async () => {
@@ -95,6 +89,6 @@ test('after the reader has gone, lines are lost and counted, and a new reader ge
   await readUntil(() => text === 'seen\n');
   log.write('seen too\n');
   await readUntil(() => text.endsWith('seen too\n'));
-  expect(text.split('\n')).toEqual(['seen', expect.stringContaining('"lines":2'), 'seen too', '']);
+  expect(text).toBe('seen\nseen too\n');
   closeSync(fd);
 });
