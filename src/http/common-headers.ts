@@ -33,17 +33,11 @@ export type CommonHeaders = (origin: string | undefined) => FlatHeaders;
 /** @param securityHeaders is run once, for the headers that it sets on every response */
 export const createCommonHeaders = (
   securityHeaders: ReturnType<typeof createSecurityHeaders>,
-  cors: Pick<Cors, 'headers'>,
+  cors: Cors,
 ): CommonHeaders => {
   const res = new ServerResponse(new IncomingMessage(new Socket()));
   securityHeaders(res.req, res, () => undefined);
   const always = res.getRawHeaderNames().flatMap((name) => [name, String(res.getHeader(name))]);
-  /** By what CORS adds for an origin. */
-  const made = new Map<FlatHeaders, FlatHeaders>();
-  return (origin) => {
-    const own = cors.headers(origin);
-    const headers = made.get(own) ?? [...always, ...own];
-    made.set(own, headers);
-    return headers;
-  };
+  const withCors = new Map(cors.all.map((own) => [own, [...always, ...own]]));
+  return (origin) => withCors.get(cors.headers(origin)) ?? always;
 };

@@ -22,6 +22,8 @@ export const createCors = (origins: Config['corsOrigins']) => {
   const varies = allowed.size > 0 && !isOpen;
   return {
     headers,
+    /** What `headers` may give for an origin that is allowed. */
+    all: [...allowed.values()],
     varies,
     /** For each response of Express. */
     middleware: (req: IncomingMessage, res: ServerResponse, next: () => void): void => {

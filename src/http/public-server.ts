@@ -6,8 +6,7 @@ import type {
   RequestRefusedEvent,
 } from '../telemetry/events.ts';
 import { createAnswerBanks } from './banks/answer.ts';
-import { createHotPath } from './banks/hot-path.ts';
-import { createBanksRoute } from './banks/route.ts';
+import { createBanksRoute, createHotPath } from './banks/route.ts';
 import { createHealthz, PROBES, type HealthOptions } from './health.ts';
 import { createOpenApiRoute } from './openapi.ts';
 import { createPort, type PortOptions } from './port.ts';

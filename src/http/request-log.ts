@@ -7,7 +7,7 @@ import { pinoHttp } from 'pino-http';
 import { isServable, type Freshness } from '../banks/freshness.ts';
 import { toIso } from '../clock.ts';
 import type { Redaction } from '../secrets/redaction.ts';
-import { isServerError, REQUEST_REFUSALS, type RequestEvent } from '../telemetry/events.ts';
+import { isServerError, type RequestEvent } from '../telemetry/events.ts';
 import type { ClientAddress } from './client-address.ts';
 import type { RequestHead } from './headers.ts';
 import { problemSentBy } from './problems.ts';
@@ -198,7 +198,7 @@ type RequestLine = ReturnType<typeof lineOf>;
 
 const eventOf = (
   { listState }: RequestRecord,
-  { method = '', statusCode, code, durationMs, aborted = false }: RequestLine,
+  { method = '', statusCode, durationMs, aborted = false }: RequestLine,
   answeredBy: RequestEvent['answeredBy'],
   route: string,
 ): RequestEvent => ({
@@ -210,7 +210,6 @@ const eventOf = (
   durationMs,
   aborted,
   listState,
-  refusal: code === undefined ? undefined : REQUEST_REFUSALS.find((refusal) => refusal === code),
 });
 
 const MAX_PATH_CHARS = 256;

@@ -29,7 +29,7 @@ export const MANAGEMENT_REFUSALS = ['host', 'cross_origin', 'no_token', 'wrong_t
 
 /**
  * A request to the public port was refused before the application got it: it was malformed, too
- * large or too slow. A request that the application refuses has a {@link RequestEvent}.
+ * large or too slow. Any other has a {@link RequestEvent}.
  */
 export interface RequestRefusedEvent {
   readonly type: 'request-refused';
@@ -38,7 +38,7 @@ export interface RequestRefusedEvent {
 
 export type RequestRefusal = (typeof REQUEST_REFUSALS)[number];
 
-/** The codes of the responses to requests that are refused whatever the state of the list is. */
+/** The codes of the responses to them. */
 export const REQUEST_REFUSALS = [
   'bad_request',
   'uri_too_long',
@@ -74,8 +74,6 @@ export interface RequestEvent {
    * any other response.
    */
   readonly listState: Freshness | undefined;
-  /** Why it was refused, whatever the state of the list is; undefined: it was not. */
-  readonly refusal: RequestRefusal | undefined;
 }
 
 /** Whether a response with this status is the service's failure. */

@@ -36,10 +36,8 @@ export const createMetrics = (config: Config, options: MetricsOptions) => {
 
   return {
     onEvent: (event: ServiceEvent): void => {
-      if (event.type === 'request-finished') {
-        requests.count(event);
-        if (event.refusal) counters.refusals.inc({ code: event.refusal });
-      } else if (event.type === 'provider-called')
+      if (event.type === 'request-finished') requests.count(event);
+      else if (event.type === 'provider-called')
         counters.calls.observe(
           { status: statusClass(event.response?.status) },
           event.durationMs / 1_000,
@@ -234,7 +232,7 @@ const createCounters = (registry: Registry, { lostLogLines }: MetricsOptions) =>
       'banks_http_refusals_total',
       'code',
       REQUEST_REFUSALS,
-      'Requests to the public port that were refused, by the code of the response, whatever the state of the list was',
+      'Requests to the public port that were malformed, too large or too slow, by the code of the response; the other metrics of requests do not count them',
     ),
     dropped: new Counter({
       name: 'banks_connections_dropped_total',
