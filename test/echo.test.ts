@@ -17,7 +17,6 @@ const BANK = { code: '1', ispb: '1', name: 'One' };
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 
 test.each<[how: string, echo: unknown]>([
-  ['plain', TOKEN],
   ['in a sentence', `invalid token: Bearer ${TOKEN}.`],
   ['percent-encoded', encodeURIComponent(TOKEN)],
   ['in Base64', base64(TOKEN)],
@@ -67,15 +66,7 @@ test('a long token is recognised by its last 64 characters, also in Base64', asy
   }
 });
 
-test('what is left of a token without its padding is no echo if it is short', async () => {
-  const rig = await startLoadedRig({
-    env: { PROVIDER_ACCESS_TOKEN: 'abcdef==' },
-    emulator: { accessTokens: ['abcdef=='], banks: [{ ...BANK, name: 'abcdef' }] },
-  });
-  expect(rig.service.list.status().failure).toBeUndefined();
-});
-
-test.each(['}', 'null', 'e', 'succeeded', '1000000}', 'listening'])(
+test.each(['}', 'e', 'succeeded'])(
   'the granted token %j makes no log line invalid, and no list an echo',
   async (token) => {
     const endpoint = createServer((_req, res) =>
