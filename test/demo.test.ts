@@ -7,8 +7,7 @@ import { resolve } from 'node:path';
 import type { EnvironmentVariables } from '../src/config/variables.ts';
 import { closeLater } from './helpers/close-later.ts';
 import { listenOn } from './helpers/free-port.ts';
-import { runNode } from './helpers/program.ts';
-import { runInShell } from './helpers/run-in-shell.ts';
+import { runInShell, runNode } from './helpers/program.ts';
 import { waitUntil } from './helpers/wait-until.ts';
 
 // The built demo, used only through what it prints.

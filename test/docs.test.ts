@@ -15,10 +15,9 @@ import {
 } from '../src/http-front/limits.ts';
 import { problemOf } from '../src/http/problems.ts';
 import { ALL_BANKS, BANKS } from './helpers/emulate.ts';
-import { ALERT_RULES } from './helpers/monitoring-files.ts';
-import { read } from './helpers/repository.ts';
+import { ALERT_RULES, read } from './helpers/repository.ts';
 import { startLoadedRig, type Rig } from './helpers/rig.ts';
-import { runInShell } from './helpers/run-in-shell.ts';
+import { runInShell } from './helpers/program.ts';
 import { eventually } from './helpers/wait-until.ts';
 
 // What the documents name exists, what their curl commands print is what the service answers, and

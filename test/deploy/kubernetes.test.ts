@@ -2,8 +2,7 @@ import { expect, test } from '@jest/globals';
 import { parse, parseAllDocuments } from 'yaml';
 import { parseConfig } from '../../src/config/config.ts';
 import { SECRET_VARIABLES, VARIABLE_NAMES } from '../../src/config/variables.ts';
-import { ALERT_RULES } from '../helpers/monitoring-files.ts';
-import { read } from '../helpers/repository.ts';
+import { ALERT_RULES, read } from '../helpers/repository.ts';
 import { startRig } from '../helpers/rig.ts';
 
 // The Kubernetes manifests, held against the code: a renamed variable, a moved port or a probe of a

@@ -1,13 +1,8 @@
 import { expect, test } from '@jest/globals';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import {
-  ALERT_RULES,
-  DASHBOARD,
-  TESTS_OF_RULES,
-  TESTS_OVER_DAYS,
-} from '../helpers/monitoring-files.ts';
-import { describeWithPromtool, promtool } from '../helpers/promtool.ts';
+import { describeWithPromtool, promtool } from '../helpers/prometheus.ts';
+import { ALERT_RULES, DASHBOARD, TESTS_OF_RULES, TESTS_OVER_DAYS } from '../helpers/repository.ts';
 import { startLoadedRig } from '../helpers/rig.ts';
 import { temporaryFolder } from '../helpers/temporary-folder.ts';
 

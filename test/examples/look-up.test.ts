@@ -3,9 +3,8 @@ import { join, resolve } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { openBanks } from '../../examples/look-up/banks.ts';
 import { ALL_BANKS } from '../helpers/emulate.ts';
-import { runNode } from '../helpers/program.ts';
+import { runInShell, runNode } from '../helpers/program.ts';
 import { startRig, type RigOptions } from '../helpers/rig.ts';
-import { runInShell } from '../helpers/run-in-shell.ts';
 import { temporaryFolder } from '../helpers/temporary-folder.ts';
 import { eventually } from '../helpers/wait-until.ts';
 

@@ -29,3 +29,11 @@ export const emulate = async (options?: EmulatorOptions): Promise<Emulator> => {
   closeLater(() => emulator.close());
   return emulator;
 };
+
+/** This many different banks with the fields that the rig publishes. */
+export const makeBanks = (count: number): object[] =>
+  Array.from({ length: count }, (_, index) => ({
+    code: String(index),
+    ispb: String(10_000_000 + index),
+    name: `Banco ${index}`,
+  }));

@@ -1,7 +1,8 @@
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import type { EnvironmentVariables } from '../../src/config/variables.ts';
 
 // A program as a separate process, with everything that it writes.
@@ -92,3 +93,20 @@ export const runNode = (
   main: string,
   { args = [], programArgs = [], ...options }: NodeOptions = {},
 ): Program => runProgram(process.execPath, { ...options, args: [...args, main, ...programArgs] });
+
+/**
+ * Options of Node with which a process gets SIGUSR1 before the program's first instruction, as if
+ * somebody had sent it while Node starts.
+ */
+export const SIGUSR1_BEFORE_THE_PROGRAM = [
+  '--import',
+  "data:text/javascript,process.kill(process.pid, 'SIGUSR1')",
+];
+
+/**
+ * Runs `command` as a person would paste it into a shell, without that person's start-up files: its
+ * input is a socket, so bash would read ~/.bashrc, as a remote shell does.
+ * @returns what it writes to standard output; rejects where it fails
+ */
+export const runInShell = async (command: string): Promise<string> =>
+  (await promisify(execFile)('bash', ['--norc', '-c', command])).stdout;

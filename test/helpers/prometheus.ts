@@ -1,17 +1,31 @@
+import { spawnSync } from 'node:child_process';
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { findFreePort } from './free-port.ts';
-import { ALERT_RULES } from './monitoring-files.ts';
 import { needProgram } from './needs.ts';
 import { runProgram } from './program.ts';
+import { ALERT_RULES } from './repository.ts';
 
-// A real Prometheus with the deployed alert rules.
+// A real Prometheus with the deployed alert rules, and promtool, its checker.
 
-/** `describe` for tests that start it. */
-export const { describeWithIt: describeWithPrometheus } = needProgram(
-  ['prometheus'],
-  'On Debian: apt-get install prometheus',
-);
+const INSTALL = 'On Debian: apt-get install prometheus';
+const server = needProgram(['prometheus'], INSTALL);
+const checker = needProgram(['promtool'], INSTALL);
+
+/** `describe` for tests that start Prometheus. */
+export const describeWithPrometheus = server.describeWithIt;
+
+/** `describe` for tests that need promtool. */
+export const describeWithPromtool = checker.describeWithIt;
+
+/** Runs `promtool` and returns its output and exit status. */
+export const promtool = (
+  args: readonly string[],
+  input = '',
+): { status: number | null; said: string } => {
+  const { status, stdout, stderr } = spawnSync('promtool', args, { input, encoding: 'utf8' });
+  return { status, said: stdout + stderr };
+};
 
 /** With `for` and the windows of the alerts shortened; `folder` is for its files. */
 export const startPrometheus = async (folder: string) => {

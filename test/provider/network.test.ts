@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import supertest from 'supertest';
 import type { Emulator } from '../../emulator/emulator.ts';
 import type { EnvironmentVariables } from '../../src/config/variables.ts';
-import { startAlertingServer } from '../helpers/alerting-server.ts';
+import { describeWithHaproxy, startAlertingServer } from '../helpers/haproxy.ts';
 import { createAuthority, type Pair } from '../helpers/authority.ts';
 import { closeLater } from '../helpers/close-later.ts';
-import { emulate } from '../helpers/emulate.ts';
+import { emulate, makeBanks } from '../helpers/emulate.ts';
 import {
   describeWithProxy,
   startForwardProxy,
@@ -16,12 +16,10 @@ import {
   type ForwardProxyOptions,
 } from '../helpers/forward-proxy.ts';
 import { listenOn } from '../helpers/free-port.ts';
-import { describeWithHaproxy } from '../helpers/haproxy.ts';
 import { leaksIn } from '../helpers/leaks.ts';
 import { runService } from '../helpers/process.ts';
 import { clientCredentialsEnv, nextLoad, startRig, type Rig } from '../helpers/rig.ts';
 import { startTlsFront, type TlsFront, type TlsFrontOptions } from '../helpers/tls-front.ts';
-import { makeBanks } from '../helpers/banks.ts';
 import { createTunnels, type TunnelOptions } from '../helpers/tunnel.ts';
 import { temporaryFolder } from '../helpers/temporary-folder.ts';
 

@@ -3,9 +3,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import supertest from 'supertest';
 import { LIMITS } from '../../src/http-front/limits.ts';
-import { makeBanks } from '../helpers/banks.ts';
-import { BANKS } from '../helpers/emulate.ts';
-import { ALERT_RULES, DASHBOARD, TESTS_OF_RULES } from '../helpers/monitoring-files.ts';
+import { BANKS, makeBanks } from '../helpers/emulate.ts';
+import { ALERT_RULES, DASHBOARD, TESTS_OF_RULES } from '../helpers/repository.ts';
 import { openRaw, sendRaw } from '../helpers/raw-http.ts';
 import {
   advanceToLoad,
