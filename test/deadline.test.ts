@@ -15,30 +15,6 @@ test('nothing is begun for a signal that has aborted already', async () => {
   expect(clock.waits()).toEqual([]);
 });
 
-test('after a pause of the process, a result that comes before the timer counts until the limit', async () => {
-  for (const [passedMs, outcome] of [
-    [100, 'a result'],
-    [101, 'too late'],
-  ] as const) {
-    const clock = createManualClock();
-    let finish = (_result: string): void => {};
-    const result = new Promise<string>((resolve) => (finish = resolve));
-    let given: AbortSignal | undefined;
-    const work = withDeadline(
-      (signal) => {
-        given = signal;
-        return result;
-      },
-      { limitMs: 100, clock, timeoutError },
-    );
-    clock.skip(passedMs);
-    finish('a result');
-    expect(await work.catch((error: Error) => error.message)).toBe(outcome);
-    expect(given?.aborted).toBe(outcome === 'too late');
-    expect(clock.waits()).toEqual([]);
-  }
-});
-
 test('a signal ends it early, with its own reason, and no timer and no listener is left', async () => {
   const clock = createManualClock();
   const controller = new AbortController();
