@@ -1,6 +1,5 @@
 import { constants } from 'node:fs';
-import { open, readlink, realpath } from 'node:fs/promises';
-import { dirname, resolve } from 'node:path';
+import { open } from 'node:fs/promises';
 import { buffer } from 'node:stream/consumers';
 import { codeOf } from './error-code.ts';
 
@@ -41,17 +40,6 @@ const OPEN_FLAGS = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTT
 export const readTextFile = async (path: string, maxBytes: number): Promise<string> =>
   new TextDecoder('utf-8', { fatal: true }).decode(await readRegularFile(path, maxBytes));
 
-/** The file that `path` names, links followed: also to one that does not exist yet. */
-export const targetOf = async (path: string): Promise<string> => {
-  try {
-    return await realpath(path);
-  } catch (error) {
-    const link =
-      codeOf(error) === 'ENOENT' ? await readlink(path).catch(() => undefined) : undefined;
-    return link === undefined ? path : targetOf(resolve(await realpath(dirname(path)), link));
-  }
-};
-
 /**
  * Why a file could not be read: `not a regular file`, `more than 8192 bytes`, `not UTF-8`, or
  * Node's code, such as `ENOENT`.
@@ -62,6 +50,6 @@ export const describeReadError = (error: unknown): string => {
   return code === 'ERR_ENCODING_INVALID_ENCODED_DATA' ? 'not UTF-8' : code || 'unexpected error';
 };
 
-/** The same for the operator who named the file, with what to do. */
+/** The same for an operator, with what would be right. */
 export const describeUnreadable = (error: unknown, maxBytes: number): string =>
-  `cannot be read (${describeReadError(error)}); name a regular file of at most ${maxBytes} bytes that this user may read`;
+  `cannot be read (${describeReadError(error)}); it must be a regular file of at most ${maxBytes} bytes that this user may read`;

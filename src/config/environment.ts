@@ -1,7 +1,7 @@
 import { parseEnv } from 'node:util';
 import { systemClock } from '../clock.ts';
 import { codeOf } from '../error-code.ts';
-import { describeReadError, readTextFile } from '../regular-file.ts';
+import { describeUnreadable, readTextFile } from '../regular-file.ts';
 import { createSecrets } from '../secrets/secrets.ts';
 import { SECRET_NAMES } from '../secrets/secret.ts';
 import { ConfigError, readVariables, type ConfigProblem } from './config.ts';
@@ -104,8 +104,6 @@ const readDotEnv = async (): Promise<{ dotEnv?: EnvironmentVariables; problem?: 
     return { dotEnv: parseEnv(await readTextFile('.env', MAX_DOT_ENV_BYTES)) };
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return {};
-    return {
-      problem: `cannot be read (${describeReadError(error)}); make it a readable, regular file in UTF-8, or remove it`,
-    };
+    return { problem: describeUnreadable(error, MAX_DOT_ENV_BYTES) };
   }
 };

@@ -5,38 +5,30 @@ import { describeReadError, readStart } from '../regular-file.ts';
 
 /** With this every saved list begins, whatever version of the service wrote it. */
 const SAVED_LIST_START = Buffer.from('banks-bff/');
-const BYTE_ORDER_MARK = '\uFEFF';
+const BYTE_ORDER_MARK = Buffer.from('\uFEFF');
 
 /**
- * What is at `path`, links followed: `nothing` (also an empty file), a `snapshot`, whole or damaged,
- * or why it may not be replaced.
+ * Why no snapshot can be kept at `path`, and what to do; undefined where one can: there is nothing,
+ * an empty file, or a snapshot, whole or damaged.
  */
-export const inspectSnapshot = async (
-  path: string,
-): Promise<'nothing' | 'snapshot' | { readonly problem: string }> => {
-  if (path.endsWith('/')) return { problem: 'names a directory' };
+export const whyNoSnapshot = async (path: string): Promise<string | undefined> => {
   try {
-    const start = await readStart(path, SAVED_LIST_START.length + BYTE_ORDER_MARK.length * 3);
-    if (start.length === 0) return 'nothing';
-    return isOurs(start) ? 'snapshot' : { problem: 'is not a list that this service saved' };
+    const start = await readStart(path, SAVED_LIST_START.length + BYTE_ORDER_MARK.length);
+    return start.length === 0 || isOurs(start)
+      ? undefined
+      : 'is not a list that this service saved; name a file that does not exist yet';
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') return 'nothing';
-    return { problem: `cannot be read (${describeReadError(error)})` };
+    return codeOf(error) === 'ENOENT'
+      ? undefined
+      : `cannot be read (${describeReadError(error)}); name a file that does not exist yet`;
   }
 };
 
 /** Disks leave zeros where a write did not end, or flip a bit; editors add a byte order mark. */
 const isOurs = (start: Buffer): boolean => {
-  const found = Buffer.from(start.toString('latin1').replace(/^\u00EF\u00BB\u00BF/, ''), 'latin1');
+  const isMarked = start.indexOf(BYTE_ORDER_MARK) === 0;
+  const found = isMarked ? start.subarray(BYTE_ORDER_MARK.length) : start;
   const compared = Math.min(found.length, SAVED_LIST_START.length);
   const different = SAVED_LIST_START.subarray(0, compared).filter((byte, at) => byte !== found[at]);
   return different.length <= compared / 8 || found.every((byte) => byte === 0);
-};
-
-/** Why no snapshot can be kept at `path`, and what to do; undefined where one can. */
-export const whyNoSnapshot = async (path: string): Promise<string | undefined> => {
-  const found = await inspectSnapshot(path);
-  return typeof found === 'object'
-    ? `${found.problem}; name a file that does not exist yet`
-    : undefined;
 };

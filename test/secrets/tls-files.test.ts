@@ -45,7 +45,11 @@ test.each<[string, TlsFiles]>([
 const damaged = other.cert.split('\n').toSpliced(2, 1).join('\n');
 
 test.each<[string, TlsFiles, problem: string]>([
-  ['a missing file', { [CA]: '/nowhere' }, `${CA} cannot be read (ENOENT); name a regular file`],
+  [
+    'a missing file',
+    { [CA]: '/nowhere' },
+    `${CA} cannot be read (ENOENT); it must be a regular file`,
+  ],
   [
     'too large a file',
     { [CERT]: file('large', 'x'.repeat(1_048_577)) },
