@@ -37,44 +37,21 @@ const PROXIES = ['HTTPS_PROXY', 'HTTP_PROXY', 'NO_PROXY'];
 const table = <Kind extends string>(kinds: Readonly<Record<Kind, FailureKind>>) => kinds;
 
 export const FAILURE_KINDS = table({
-  /** No connection: refused, unknown host, TLS failure, or lost before an answer began. */
+  /**
+   * No connection: refused, unknown host, TLS failure, a proxy that opens none, or lost before an
+   * answer began.
+   */
   unreachable: {
     problem: 'provider_unavailable',
     summary:
       'The provider cannot be reached. It is down, or something in between is: DNS, network, proxy or TLS.',
     actions: [
       'Check the address and its port, and the DNS and the network of this machine. Inside a container, localhost is the container itself.',
+      'If the details name a proxy, check its address, user and password in HTTPS_PROXY or HTTP_PROXY, or ask who runs it to allow this host. If this host needs no proxy, add it to NO_PROXY.',
       RETRIES,
       RUN_DOCTOR,
     ],
     variables: [BASE_URL_VARIABLES, ...PROXIES, 'PROVIDER_TLS_CA_FILE', 'PROVIDER_TLS_CERT_FILE'],
-  },
-  /**
-   * The proxy in HTTPS_PROXY or HTTP_PROXY: no connection to it, or it opened no tunnel in time.
-   */
-  proxy_unreachable: {
-    problem: 'provider_unavailable',
-    summary:
-      'The proxy in HTTPS_PROXY or HTTP_PROXY cannot be reached, or does not respond: its address is wrong, it is down, or a firewall is in between. The request did not reach the provider.',
-    actions: [
-      'Check HTTPS_PROXY or HTTP_PROXY; if this host needs no proxy, add it to NO_PROXY.',
-      'Tell the people who run the proxy.',
-      RETRIES,
-      RUN_DOCTOR,
-    ],
-    variables: PROXIES,
-  },
-  /** The proxy answered that it does not let this request through: 407, 403 or another 4xx. */
-  proxy_refused: {
-    problem: 'provider_unavailable',
-    summary:
-      'The proxy in HTTPS_PROXY or HTTP_PROXY does not accept the user and password, or does not allow the provider’s host or port. The request did not reach the provider.',
-    actions: [
-      'Check the user and password in HTTPS_PROXY or HTTP_PROXY; a change needs a restart.',
-      'Then ask who runs the proxy to allow this host.',
-      RUN_DOCTOR,
-    ],
-    variables: PROXIES,
   },
   /** No complete answer inside PROVIDER_TIMEOUT. */
   timeout: {

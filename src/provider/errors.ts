@@ -52,28 +52,22 @@ export const toExchangeError = (
 ): LoadError => {
   if (error instanceof LoadError) return error;
   const [description, code] = [String(error), codeOf(error)];
-  const note = `${codeNote(error)}${proxy ? `, through the proxy in ${proxy}` : ''}`;
   const [, status] = PROXY_STATUS.exec(description) ?? [];
   if (proxy && status)
-    // A server error is about the next hop: the proxy tried to connect, and could not.
-    return new LoadError(
-      Number(status) >= 500 ? 'unreachable' : 'proxy_refused',
-      `the proxy in ${proxy} opens no connection to ${peer} (${status})`,
-    );
+    return unreachable(`the proxy in ${proxy} opens no connection to ${peer} (${status})`);
+  const note = `${codeNote(error)}${proxy ? `, through the proxy in ${proxy}` : ''}`;
   if (UNREADABLE.test(`${description} ${code}`))
     return new LoadError('malformed', `the response of ${peer} cannot be read as HTTP${note}`);
   // Nothing that the network does.
   if (code === '') return LoadError.from(error);
   const [, says] = EXPLANATIONS.find(([codes]) => codes.test(code)) ?? [];
+  if (says !== undefined) return unreachable(`no response from ${peer}: ${says}${note}`);
   // A proxy connects to the server itself, and says by its status that it cannot.
-  if (proxy && says === undefined)
-    return new LoadError(
-      'proxy_unreachable',
-      `no connection to the proxy in ${proxy}${codeNote(error)}`,
-    );
-  const why = says === undefined ? '' : `: ${says}`;
-  return new LoadError('unreachable', `no response from ${peer}${why}${note}`);
+  const other = proxy ? `the proxy in ${proxy}` : peer;
+  return unreachable(`no connection to ${other}${codeNote(error)}`);
 };
+
+const unreachable = (message: string): LoadError => new LoadError('unreachable', message);
 
 /** The same for an error before the request: a file that it needs may have no usable content. */
 export const toLoadError = (error: unknown): LoadError =>

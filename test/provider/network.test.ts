@@ -255,14 +255,14 @@ describeWithProxy('through a forward proxy', () => {
     const locked = await startService({ ...TRUST, HTTPS_PROXY: url });
     await expectFailure(
       locked,
-      'proxy_refused',
+      'unreachable',
       /HTTPS_PROXY opens no connection to the provider \(407\)/,
     );
     const HTTP_PROXY = url.replace('//', `//${CREDENTIALS.user}:${CREDENTIALS.password}@`);
     const narrow = await startService({ ...TRUST, ...clientCredentialsEnv(provider), HTTP_PROXY });
     await expectFailure(
       narrow,
-      'proxy_refused',
+      'unreachable',
       /HTTP_PROXY opens no connection to the token endpoint \(403\)/,
     );
     expect([front.clients, provider.calls]).toEqual([[], []]);
