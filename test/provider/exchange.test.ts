@@ -17,7 +17,7 @@ import { eventually } from '../helpers/wait-until.ts';
 // One exchange with servers that a real provider may be, or should not be: what is read, what the
 // failure is, and that no connection is left.
 
-const MAX_BODY_BYTES = 4_000_000;
+const MAX_BODY_BYTES = 1_500_000;
 
 let server: Server;
 let url: URL;
@@ -214,7 +214,11 @@ describe('through a proxy', () => {
   const OPENS_NONE = 'the proxy in HTTP_PROXY opens no connection to the provider';
   const CLOSED = /closed the connection .*, through the proxy in HTTP_PROXY/;
   test.each<[head: string, kind: string, message: RegExp]>([
-    ['HTTP/1.1 407 Proxy Authentication Required\r\n\r\n', new RegExp(`${OPENS_NONE} \\(407\\)`)],
+    [
+      'HTTP/1.1 407 Proxy Authentication Required\r\n\r\n',
+      'unreachable',
+      new RegExp(`${OPENS_NONE} \\(407\\)`),
+    ],
     ['SSH-2.0-OpenSSH_9.2\r\n', 'malformed', /cannot be read as HTTP.*, through the proxy in/],
     ['', 'unreachable', CLOSED],
     ['HTTP/1.1 200 OK\r\n\r\nunexpected\r\n\r\n', 'unreachable', CLOSED],
