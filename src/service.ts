@@ -9,7 +9,6 @@ import { createPublicServer } from './http/public-server.ts';
 import { createManagementServer } from './management/app.ts';
 import { createParts } from './parts.ts';
 import { createRedaction, type Redaction } from './secrets/redaction.ts';
-import type { ConnectToRedis } from './sharing/redis-client.ts';
 import { createRedisFleet } from './sharing/redis-fleet.ts';
 import { createSnapshotFile } from './sharing/snapshot-file.ts';
 import { createStoreReport, type StoreName, type StoreReport } from './sharing/store-report.ts';
@@ -31,7 +30,6 @@ export interface ServiceOptions {
   /** A number in [0, 1), for jitter. */
   readonly random?: () => number;
   readonly lookup?: LookupFunction;
-  readonly connectToRedis?: ConnectToRedis | undefined;
   readonly compressors?: Compressors;
 }
 
@@ -75,7 +73,6 @@ export const createService = (config: Config, options: ServiceOptions) => {
       ioClock: options.ioClock ?? clock,
       readUrl: () => secrets.read('CACHE_REDIS_URL'),
       report: reportOn('CACHE_REDIS_URL'),
-      connect: options.connectToRedis,
     });
   const list = createBankList({
     policy: cache,

@@ -14,8 +14,6 @@ export interface ProgramOptions {
   /** The whole environment of the process. */
   readonly env?: EnvironmentVariables;
   readonly cwd?: string;
-  /** The user that runs it, by number; unset: the one that runs the tests. */
-  readonly uid?: number | undefined;
 }
 
 /** Where programs for servers are: without PATH only /usr/bin and /bin are searched. */
@@ -23,8 +21,8 @@ export const SYSTEM_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/b
 
 /** Runs `command`. */
 export const runProgram = (command: string, options: ProgramOptions = {}) => {
-  const { args = [], env = {}, cwd, uid } = options;
-  const child = spawn(command, args, { env, cwd, uid, stdio: ['ignore', 'pipe', 'pipe'] });
+  const { args = [], env = {}, cwd } = options;
+  const child = spawn(command, args, { env, cwd, stdio: ['ignore', 'pipe', 'pipe'] });
   const chunks: Buffer[] = [];
   const streams = [child.stdout, child.stderr];
   for (const stream of streams) stream.on('data', (chunk: Buffer) => chunks.push(chunk));

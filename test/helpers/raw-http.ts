@@ -15,7 +15,6 @@ export interface RawAnswer {
 interface RawOptions {
   readonly methods?: readonly string[];
   readonly keepOpen?: boolean;
-  readonly withinMs?: number;
 }
 
 /**
@@ -27,7 +26,7 @@ interface RawOptions {
 export const sendRaw = (
   url: string,
   bytes: string | Buffer,
-  { methods = [], keepOpen = false, withinMs = 30_000 }: RawOptions = {},
+  { methods = [], keepOpen = false }: RawOptions = {},
 ): Promise<RawAnswer[]> =>
   new Promise((resolve, reject) => {
     const { hostname, port } = new URL(url);
@@ -38,7 +37,7 @@ export const sendRaw = (
       reject(
         new Error(`the connection hangs after ${JSON.stringify(String(bytes).slice(0, 200))}`),
       );
-    }, withinMs);
+    }, 30_000);
     socket.on('data', (chunk) => chunks.push(chunk));
     // The server may reset the connection after the response: it need not read the remaining bytes.
     socket.on('error', () => undefined);

@@ -9,7 +9,6 @@ import { parseConfig } from '../../src/config/config.ts';
 import type { EnvironmentVariables } from '../../src/config/variables.ts';
 import type { Clock } from '../../src/clock.ts';
 import { createService } from '../../src/service.ts';
-import type { ConnectToRedis } from '../../src/sharing/redis-client.ts';
 import { closeLater } from './close-later.ts';
 import { openEmulator } from './emulate.ts';
 import { createManualClock, type ManualClock } from './manual-clock.ts';
@@ -34,8 +33,6 @@ export interface RigOptions {
   readonly clock?: ManualClock;
   /** How much later than other rigs this one starts, on both clocks. */
   readonly startedLaterByMs?: number;
-  /** A Redis of the test's own, in place of a real one. */
-  readonly connectToRedis?: ConnectToRedis;
   /** For the deadlines of real input and output; by default one that nothing has to wait for. */
   readonly ioClock?: Clock;
   /** Resolves the provider's name. */
@@ -44,7 +41,6 @@ export interface RigOptions {
   readonly random?: () => number;
 }
 
-/** For more than one test, or less: whoever opens it closes it. */
 const gzip = promisify<InputType, ZlibOptions, Buffer>(zlib.gzip);
 const brotli = promisify<InputType, BrotliOptions, Buffer>(zlib.brotliCompress);
 /** Gzip and Brotli at their quickest levels: a fifth of the tests' CPU time went into the best. */
@@ -53,6 +49,7 @@ const QUICK_COMPRESSORS: Compressors = {
   br: (bytes) => brotli(bytes, { params: { [zlib.constants.BROTLI_PARAM_QUALITY]: 1 } }),
 };
 
+/** For more than one test, or less: whoever opens it closes it. */
 export const openRig = async (options: RigOptions = {}) => {
   const clock = options.clock ?? createManualClock();
   const emulator =
@@ -73,7 +70,6 @@ export const openRig = async (options: RigOptions = {}) => {
     ioClock: options.ioClock ?? patientClock,
     random: options.random ?? (() => 0.5),
     compressors: QUICK_COMPRESSORS,
-    connectToRedis: options.connectToRedis,
     ...(options.lookup && { lookup: options.lookup }),
   });
   const { publicUrl, managementUrl = '' } = await service.start();

@@ -15,7 +15,6 @@ export interface TlsFrontOptions {
   readonly pair: Pair;
   /** PEM: clients must show a certificate of this authority. Unset: none is asked for. */
   readonly clientAuthority?: string;
-  readonly port?: number;
   readonly host?: string;
   /** The only version offered, such as `TLSv1.1`; Node's own unless given. */
   readonly version?: 'TLSv1.1' | 'TLSv1.2' | 'TLSv1.3';
@@ -52,7 +51,7 @@ export const startTlsFront = async (options: TlsFrontOptions) => {
     upstream.on('close', () => socket.destroy());
     socket.on('close', () => upstream.destroy());
   });
-  const port = await listenOn(server, options.port, options.host);
+  const port = await listenOn(server, 0, options.host);
   return {
     port,
     url: `https://localhost:${port}`,
