@@ -169,6 +169,7 @@ const openServer = (library: Library, options: ConnectOptions) => {
   const redis = library.createClient({
     url: options.url,
     ...clientOptions,
+    socket: socketOf(options.url),
     commandOptions: { typeMapping: typesOfReplies(library) },
   });
   // Never removed: an 'error' event without a listener would end the process.
@@ -177,16 +178,15 @@ const openServer = (library: Library, options: ConnectOptions) => {
 };
 
 const connectToCluster = (library: Library, options: ConnectOptions) => {
-  const { username, password, protocol } = new URL(options.url);
-  const { socket, ...common } = clientOptions;
+  const { username, password } = new URL(options.url);
   const redis = library.createCluster({
     rootNodes: [{ url: options.url }],
     // For every node, also for those that the first one names.
     defaults: {
-      ...common,
+      ...clientOptions,
       ...(username && { username: decodeURIComponent(username) }),
       ...(password && { password: decodeURIComponent(password) }),
-      socket: protocol === 'rediss:' ? { ...socket, tls: true } : socket,
+      socket: socketOf(options.url),
     },
     // Only the node with the keys is used.
     minimizeConnections: true,
@@ -206,5 +206,10 @@ const clientOptions = {
   // They are for Redis Enterprise; to ask for them, the library looks up the brackets of an IPv6
   // address as a host name.
   maintNotifications: 'disabled',
-  socket: { reconnectStrategy: false },
 } as const;
+
+/** Explicit, because NODE_TLS_REJECT_UNAUTHORIZED=0 would disable the check of certificates. */
+const socketOf = (url: string) =>
+  new URL(url).protocol === 'rediss:'
+    ? ({ reconnectStrategy: false, tls: true, rejectUnauthorized: true } as const)
+    : ({ reconnectStrategy: false } as const);

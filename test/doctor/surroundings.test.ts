@@ -159,7 +159,7 @@ describeWithRedis('Redis', () => {
   });
 });
 
-test('a Redis whose certificate has expired is not taken for something else', async () => {
+test('the certificate of Redis is checked, also with NODE_TLS_REJECT_UNAUTHORIZED=0', async () => {
   const authority = createAuthority();
   const dates = { from: '20200101000000Z', until: '20210101000000Z' };
   const { baseUrl } = await emulate();
@@ -172,6 +172,7 @@ test('a Redis whose certificate has expired is not taken for something else', as
       PORT: '0',
       MANAGEMENT_PORT: 'off',
       NODE_EXTRA_CA_CERTS: authority.certFile,
+      NODE_TLS_REJECT_UNAUTHORIZED: '0',
     },
     { programArgs: ['doctor'] },
   );
