@@ -25,7 +25,7 @@ export interface ManagementRefusedEvent {
   readonly reason: (typeof MANAGEMENT_REFUSALS)[number];
 }
 
-export const MANAGEMENT_REFUSALS = ['host', 'cross_origin', 'no_token', 'wrong_token'] as const;
+export const MANAGEMENT_REFUSALS = ['host', 'no_token', 'wrong_token'] as const;
 
 /**
  * A request to the public port was refused before the application got it: it was malformed, too
