@@ -1,4 +1,4 @@
-import { randomBytes, randomInt } from 'node:crypto';
+import { randomInt, randomUUID } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
 import type { Clock } from '../clock.ts';
 import { withDeadline } from '../deadline.ts';
@@ -107,7 +107,7 @@ export const createBankList = (options: BankListOptions) => {
   /** The newest look at Redis. */
   let view: View = NO_VIEW;
   /** The id of the list in Redis, if that cannot be used. */
-  let unusable = '';
+  let unusableId = '';
   /** Whether this replica has agreed with Redis on one list since it started. */
   let hasJoined = false;
   /** The newest hold that was acted upon. */
@@ -119,7 +119,7 @@ export const createBankList = (options: BankListOptions) => {
   let nextAtMs = -Infinity;
   let loading: Promise<void> | undefined;
   /** Operators who wait for a load. */
-  const wanted: Operator[] = [];
+  const waiting: Operator[] = [];
   /** The state that was last reported. */
   let state: Freshness = 'empty';
   const stopping = new AbortController();
@@ -129,17 +129,18 @@ export const createBankList = (options: BankListOptions) => {
   const changes = new EventEmitter().setMaxListeners(Infinity);
 
   /**
-   * What of this replica's counts beside the list in Redis. Nothing, until it has joined: a
-   * snapshot, or a first list that was compared with nothing, gives way to any list there.
+   * The id of this replica's list, for comparisons with the one in Redis. Empty where there is none
+   * to serve, and until it has joined: a snapshot, or a first list that was compared with nothing,
+   * gives way to any list there.
    */
-  const rank = (): string => (hasJoined ? (cache.served()?.list.id ?? '') : '');
+  const ownId = (): string => (hasJoined ? (cache.served()?.list.id ?? '') : '');
   const dueAtMs = (): number => (view.hold === '' ? nextAtMs : Math.max(nextAtMs, holdUntilMs));
 
   const run = async (): Promise<void> => {
     /* oxlint-disable no-await-in-loop -- one step after the other */
     while (!stopping.signal.aborted) {
-      if (!loading && (wanted.length > 0 || now() >= dueAtMs())) {
-        loading = loadOnce(wanted.shift()).finally(() => {
+      if (!loading && (waiting.length > 0 || now() >= dueAtMs())) {
+        loading = loadOnce(waiting.shift()).finally(() => {
           loading = undefined;
           wake();
         });
@@ -163,10 +164,10 @@ export const createBankList = (options: BankListOptions) => {
   };
 
   const look = async (): Promise<void> => {
-    view = await fleet.look(rank());
+    view = await fleet.look(ownId());
     if (view.up) {
-      await agree();
-      heed();
+      await syncWithRedis();
+      obeyHold();
     }
     if (!cache.served()) nextAtMs = Math.min(nextAtMs, now() + noListMs);
     const before = state;
@@ -175,21 +176,21 @@ export const createBankList = (options: BankListOptions) => {
   };
 
   /** Makes the list of this replica and the one in Redis the same. */
-  const agree = async (): Promise<void> => {
-    unusable = '';
-    if (view.id > rank()) {
+  const syncWithRedis = async (): Promise<void> => {
+    unusableId = '';
+    if (view.id > ownId()) {
       if (view.list && isServable(stateOf(view.list)))
         await takeSaved(view.list, 'CACHE_REDIS_URL');
-      else unusable = view.id;
+      else unusableId = view.id;
     }
     // Both ids are empty where Redis has no list, and this replica gives way to any.
-    if (cache.served() && (view.id === unusable || view.id < rank())) await publish();
+    if (cache.served() && (view.id === unusableId || view.id < ownId())) await publish();
     else hasJoined = true;
   };
 
   const publish = async (): Promise<boolean | undefined> => {
     const list = cache.get();
-    const isPublished = list && (await fleet.publish(list, rank(), unusable));
+    const isPublished = list && (await fleet.publish(list, ownId(), unusableId));
     if (isPublished) {
       hasJoined = true;
       view = { ...view, id: list.id };
@@ -198,7 +199,7 @@ export const createBankList = (options: BankListOptions) => {
   };
 
   /** Waits as the hold in Redis asks, by this replica's own clock. */
-  const heed = (): void => {
+  const obeyHold = (): void => {
     if (view.hold === seenHold) return;
     seenHold = view.hold;
     const wait = readWait(view.hold);
@@ -219,11 +220,11 @@ export const createBankList = (options: BankListOptions) => {
   const loadOnce = async (operator: Operator | undefined): Promise<void> => {
     const [askedAtMs, askedAtWallMs] = [now(), clock.wallMs()];
     const base = view;
-    const mine = randomLetters();
+    const mine = randomUUID();
     const timeUs = await fleet.hold(base.hold, mine, holdMs);
     if (timeUs === 0) {
       // Another replica was quicker: look again.
-      if (operator) wanted.unshift(operator);
+      if (operator) waiting.unshift(operator);
       return;
     }
     if (timeUs !== undefined) {
@@ -232,7 +233,7 @@ export const createBankList = (options: BankListOptions) => {
     }
     const last = cache.get();
     const id = newId(
-      timeUs ?? 1_000 * fleet.storeMs(),
+      timeUs ?? 1_000 * fleet.redisNowMs(),
       last && { id: last.id, ageMs: now() - last.askedAtMs },
       randomInt(1_000_000),
     );
@@ -240,8 +241,8 @@ export const createBankList = (options: BankListOptions) => {
       const loaded = await requestList();
       const representations = await represent(loaded.json, last?.representations, compressors);
       // No await from here until the list is taken: it replaces what it is compared with.
-      if (rank() > id) {
-        operator?.resolve(laterListHeld(operator));
+      if (ownId() > id) {
+        operator?.resolve(laterListCached(operator));
         return;
       }
       const list = {
@@ -255,13 +256,13 @@ export const createBankList = (options: BankListOptions) => {
       const isPublished = await publish();
       operator?.resolve(
         isPublished === false
-          ? laterListHeld(operator)
+          ? laterListCached(operator)
           : { outcome: 'ok', isShared: fleet.isShared ? isPublished === true : undefined },
       );
     } catch (thrown) {
       const error = stopping.signal.aborted ? STOPPING : LoadError.from(thrown);
       // Otherwise a later list has come, of which this says nothing.
-      if (rank() <= id)
+      if (ownId() <= id)
         await fail(error, { id, durationMs: now() - askedAtMs, base, hold: timeUs ? mine : '' });
       operator?.resolve({ outcome: 'failed', error });
     }
@@ -327,7 +328,7 @@ export const createBankList = (options: BankListOptions) => {
 
   /** The only place that changes the list. */
   const take = (list: CachedList, source: ListSource, load?: ListLoad): void => {
-    if (list.id <= rank()) return;
+    if (list.id <= ownId()) return;
     const previous = cache.get();
     const isSame = previous?.representations.identity.etag === list.representations.identity.etag;
     const changedAtMs = isSame
@@ -415,11 +416,11 @@ export const createBankList = (options: BankListOptions) => {
      */
     refresh: (overrides: readonly Overridable[] = [], requestId = ''): Promise<RefreshResult> => {
       if (stopping.signal.aborted) return Promise.resolve({ outcome: 'failed', error: STOPPING });
-      const same = wanted.find((other) => other.overrides.join() === overrides.join());
+      const same = waiting.find((other) => other.overrides.join() === overrides.join());
       if (same) return same.result;
       let resolve = (_result: RefreshResult): void => {};
       const result = new Promise<RefreshResult>((settle) => (resolve = settle));
-      wanted.push({ overrides, requestId, result, resolve });
+      waiting.push({ overrides, requestId, result, resolve });
       wake();
       return result;
     },
@@ -437,16 +438,12 @@ export const createBankList = (options: BankListOptions) => {
       stopping.abort(STOPPING);
       wake();
       await running;
-      for (const { resolve } of wanted.splice(0)) resolve({ outcome: 'failed', error: STOPPING });
+      for (const { resolve } of waiting.splice(0)) resolve({ outcome: 'failed', error: STOPPING });
       changes.emit('change');
     },
   };
 };
 
 /** An acceptance is of one list; otherwise any list that was asked for later will do. */
-const laterListHeld = ({ overrides }: Operator): RefreshResult =>
+const laterListCached = ({ overrides }: Operator): RefreshResult =>
   overrides.length > 0 ? { outcome: 'overtaken' } : { outcome: 'ok', isShared: true };
-
-/** Names a load in Redis. */
-const randomLetters = (): string =>
-  Array.from(randomBytes(22), (byte) => String.fromCodePoint(97 + (byte % 26))).join('');

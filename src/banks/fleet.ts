@@ -3,7 +3,8 @@ import type { CachedList } from './cached-list.ts';
 import type { ListContent } from './reading/list-reader.ts';
 
 // The replicas that share the list. Redis is a cache with a lock: it has a copy of the list, and a
-// hold, which says who loads or until when all wait.
+// hold, which is one of two things. A load: a random text of the replica that loads. A wait: what
+// failed, and until when nobody loads.
 
 export interface Fleet {
   /** Whether there may be other replicas. */
@@ -20,13 +21,13 @@ export interface Fleet {
    */
   hold(seen: string, mine: string, ms: number): Promise<number | undefined>;
   /**
-   * Writes the list unless Redis has one with an id greater than `rank`, other than `unusable`.
+   * Writes the list unless Redis has one with an id greater than `ownId`, other than `unusable`.
    * Never rejects.
    * @returns whether it did; undefined: no Redis
    */
-  publish(list: CachedList, rank: string, unusable: string): Promise<boolean | undefined>;
+  publish(list: CachedList, ownId: string, unusable: string): Promise<boolean | undefined>;
   /** Milliseconds since 1970 by the clock of Redis, or before the first reply by this machine's. */
-  storeMs(): number;
+  redisNowMs(): number;
 }
 
 /** A look at Redis. */
@@ -53,7 +54,7 @@ export const createSoleReplica = (clock: { readonly wallMs: () => number }): Fle
   look: () => Promise.resolve(NO_VIEW),
   hold: () => Promise.resolve(undefined),
   publish: () => Promise.resolve(undefined),
-  storeMs: () => clock.wallMs(),
+  redisNowMs: () => clock.wallMs(),
 });
 
 /** Loads that failed one after the other, the last one for the question `id`. */

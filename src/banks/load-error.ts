@@ -13,8 +13,7 @@ export const LOAD_ERROR_KINDS: readonly LoadErrorKind[] =
 
 /**
  * A load failed. `message` is for operators' logs: words of this service only, never the provider's
- * text, an address or a token. It is not an error of the request that happened to wait for the
- * load.
+ * text, an address or a token.
  */
 export class LoadError extends Error {
   override readonly name = 'LoadError';

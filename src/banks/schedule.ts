@@ -2,7 +2,7 @@
 
 /**
  * How long before it is stale a list is renewed, in milliseconds: a slow load still ends in time,
- * and replicas start at different times. It costs no calls: there is one per TTL.
+ * and replicas start at different times.
  */
 export const renewalLeadMs = (ttlMs: number, loadTimeoutMs: number, random: number): number =>
   Math.min(loadTimeoutMs, 0.05 * ttlMs) + 0.01 * ttlMs * random;

@@ -51,7 +51,7 @@ export const tryRedis = async (
     await within(() => client.hold(own, '', 'doctor', LIFE_MS));
     await within(() => client.hold(own, 'doctor', '', 1));
     await within(() =>
-      client.publish(own, { rank: '', unusable: '', envelope: content, ms: LIFE_MS }),
+      client.publish(own, { ownId: '', unusable: '', envelope: content, ms: LIFE_MS }),
     );
     let problem: string | undefined;
     const saved =

@@ -14,10 +14,10 @@ export interface RedisClient {
    */
   hold(keys: RedisKeys, seen: string, mine: string, ms: number): Promise<number>;
   /**
-   * Writes the list for `ms`, unless there is one with an id greater than `rank`, other than
+   * Writes the list for `ms`, unless there is one with an id greater than `ownId`, other than
    * `unusable`. @returns whether it did
    */
-  publish(keys: RedisKeys, { rank, unusable, envelope, ms }: Publication): Promise<boolean>;
+  publish(keys: RedisKeys, { ownId, unusable, envelope, ms }: Publication): Promise<boolean>;
   /** Ends the connection, or the attempt to make one, at once. */
   destroy(): void;
 }
@@ -44,7 +44,7 @@ export interface StoredNow {
 }
 
 export interface Publication {
-  readonly rank: string;
+  readonly ownId: string;
   readonly unusable: string;
   readonly envelope: Buffer;
   readonly ms: number;
@@ -143,10 +143,10 @@ const commandsOf = (client: LibraryClient, destroy: () => void): RedisClient => 
     const reply = await client.eval(HOLD, { keys: [hold], arguments: [bytes, mine, whole(ms)] });
     return reply === 0 ? 0 : timeInReply(reply);
   },
-  publish: async ({ list }, { rank, unusable, envelope, ms }) => {
+  publish: async ({ list }, { ownId, unusable, envelope, ms }) => {
     const reply = await client.eval(PUBLISH, {
       keys: [list],
-      arguments: [rank, Buffer.from(unusable, 'latin1'), envelope, whole(ms)],
+      arguments: [ownId, Buffer.from(unusable, 'latin1'), envelope, whole(ms)],
     });
     if (reply !== 0 && reply !== 1) throw unexpectedReply();
     return reply === 1;

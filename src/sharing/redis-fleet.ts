@@ -47,7 +47,7 @@ export const createRedisFleet = (options: RedisFleetOptions) => {
   let unwritableAtId: string | undefined;
   /** The clock of Redis less this process's, in milliseconds; undefined before the first reply. */
   let aheadMs: number | undefined;
-  const storeMs = (): number =>
+  const redisNowMs = (): number =>
     aheadMs === undefined ? clock.wallMs() : clock.monotonicMs() + aheadMs;
 
   const within = <T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> =>
@@ -121,7 +121,7 @@ export const createRedisFleet = (options: RedisFleetOptions) => {
   /** The list, or undefined if it cannot be used. */
   const open = async (body: Buffer) => {
     try {
-      return await envelope.open(body, storeMs());
+      return await envelope.open(body, redisNowMs());
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
       report.failed(error.message);
@@ -133,15 +133,15 @@ export const createRedisFleet = (options: RedisFleetOptions) => {
     isShared: true,
     look,
     hold: (seen, mine, ms) => write((redis, keys) => redis.hold(keys, seen, mine, ms)),
-    publish: (list, rank, unusable) =>
+    publish: (list, ownId, unusable) =>
       write(async (redis, keys) => {
         const ms = policy.ttlMs + policy.maxStaleMs - (clock.monotonicMs() - list.askedAtMs);
-        const sealed = await envelope.seal(list, storeMs());
-        const isPublished = await redis.publish(keys, { rank, unusable, ms, envelope: sealed });
+        const sealed = await envelope.seal(list, redisNowMs());
+        const isPublished = await redis.publish(keys, { ownId, unusable, ms, envelope: sealed });
         if (isPublished) seenId = list.id;
         return isPublished;
       }),
-    storeMs,
+    redisNowMs,
   };
   return {
     ...fleet,

@@ -82,10 +82,10 @@ const codeOf = (work: Promise<unknown>): Promise<string> =>
 /** An id that begins with this digit, and the envelope of a list with it. */
 const idOf = (digit: number): string => `${digit}`.padEnd(22, '0');
 const envelopeOf = (id: string): Buffer => Buffer.from(`banks-bff/3 ${id} mac\n{}\n[]`);
-const publication = (id: string, rank: string, unusable = '') => ({
+const publication = (id: string, ownId: string, unusable = '') => ({
   envelope: envelopeOf(id),
   ms: 60_000,
-  rank,
+  ownId,
   unusable,
 });
 
@@ -106,7 +106,7 @@ const testScripts = (open: () => Promise<TestedRedis>): void => {
     expect(await client.look(KEYS, idOf(1))).toMatchObject({ id: idOf(1), body: Buffer.alloc(0) });
   });
 
-  test('a list replaces those up to its rank, and the unusable one', async () => {
+  test('a list replaces those up to the own id, and the unusable one', async () => {
     const { client } = await open();
     expect(await client.publish(KEYS, publication(idOf(2), idOf(2)))).toBe(true);
     expect(await client.publish(KEYS, publication(idOf(1), idOf(1)))).toBe(false);

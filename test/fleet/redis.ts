@@ -86,10 +86,10 @@ export const createFakeRedis = (clock: ManualClock) => {
     },
     publish: (
       keys: RedisKeys,
-      { rank, unusable, envelope, ms }: Parameters<RedisClient['publish']>[1],
+      { ownId, unusable, envelope, ms }: Parameters<RedisClient['publish']>[1],
     ): boolean => {
       const id = idAt(keys.list);
-      if (id > rank && id !== unusable) return false;
+      if (id > ownId && id !== unusable) return false;
       setOf(keys.list, envelope, ms);
       publications += 1;
       return true;
