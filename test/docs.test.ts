@@ -7,12 +7,7 @@ import { LOAD_ERROR_KINDS } from '../src/banks/load-error.ts';
 import { FAILURE_KINDS } from '../src/failure-kinds.ts';
 import { parseConfig } from '../src/config/config.ts';
 import { VARIABLE_NAMES } from '../src/config/variables.ts';
-import {
-  LIMITS,
-  MAX_HEADER_BYTES,
-  MAX_HEADERS,
-  MAX_TARGET_LENGTH,
-} from '../src/http-front/limits.ts';
+import { LIMITS, MAX_HEADER_BYTES, MAX_HEADERS } from '../src/http-front/limits.ts';
 import { problemOf } from '../src/http/problems.ts';
 import { ALL_BANKS, BANKS } from './helpers/emulate.ts';
 import { ALERT_RULES, read } from './helpers/repository.ts';
@@ -154,7 +149,6 @@ test('SECURITY.md has the limits for clients as they are', () => {
   for (const told of [
     `| connections | ${inWords(LIMITS.connections)} |`,
     `| header section | ${MAX_HEADER_BYTES / 1_024} KiB, ${MAX_HEADERS} headers |`,
-    `| request target | ${inWords(MAX_TARGET_LENGTH)} bytes |`,
     `| time for the header section | ${inSeconds(LIMITS.headersTimeoutMs)}, checked every second |`,
     `| a response that the client does not read | ${inSeconds(LIMITS.slowReaderMs)} for what `,
   ])

@@ -2,13 +2,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { RespondToHead } from './hot-path.ts';
-import {
-  KEEP_ALIVE_MARGIN_MS,
-  LINGER_BYTES,
-  LINGER_MS,
-  ON_ITS_WAY_MS,
-  type Limits,
-} from './limits.ts';
+import { LINGER_BYTES, ON_ITS_WAY_MS, type Limits } from './limits.ts';
 import { writeRefusal, type RefusalCode, type RefusalResponse } from './refusals.ts';
 import { createRequestStream } from './request-stream.ts';
 
@@ -207,8 +201,8 @@ export const endOverdue = (connection: Connection): void => {
   else if (state === 'receiving') {
     if (waitedMs > headersTimeoutMs) refuse(connection, 'request_timeout');
   } else {
-    const limitMs = state === 'closing' ? LINGER_MS : keepAliveTimeoutMs + KEEP_ALIVE_MARGIN_MS;
-    if (waitedMs > limitMs) socket.destroy();
+    const openMs = state === 'idle' ? keepAliveTimeoutMs : 0;
+    if (waitedMs > openMs + ON_ITS_WAY_MS) socket.destroy();
   }
 };
 

@@ -151,8 +151,8 @@ const createNodeServer = (keepAliveTimeoutMs: number, app: RequestListener): Ser
       .on('request', respond)
       // Node's own responses to these would be a 100 that invites a body, and a bare 417.
       .on('checkContinue', respond)
-      .on('checkExpectation', (req) => refuseOn(req.socket, 'expectation_failed', req))
-      .on('connect', (req) => refuseOn(req.socket, 'method_not_allowed', req))
+      .on('checkExpectation', respond)
+      .on('connect', (req) => refuseOn(req.socket, 'bad_request', req))
       .on('clientError', (error: NodeJS.ErrnoException, stream) => {
         const isTooLarge = error.code === 'HPE_HEADER_OVERFLOW';
         refuseOn(stream, isTooLarge ? 'headers_too_large' : 'bad_request');

@@ -32,31 +32,18 @@ export const MAX_HEADER_BYTES = 16 * 1024;
 export const MAX_HEADERS = 100;
 
 /**
- * RFC 9112 section 3 asks for at least 8,000. Longer targets are attacks or bugs: this service
- * ignores queries.
- */
-export const MAX_TARGET_LENGTH = 8_000;
-
-/**
  * How much a socket reads ahead while it is paused, before one last read of up to 64 KiB: Node 20's
  * default. That of Node 22 and later is four times as large.
  */
 export const HIGH_WATER_MARK_BYTES = 16 * 1024;
 
 /**
- * How long, and how much, a connection is still read after its last response: closing on unread
- * bytes resets it, and the response is lost (RFC 9112 section 9.6).
- */
-export const LINGER_MS = 1_000;
-export const LINGER_BYTES = 256 * 1024;
-
-/**
- * As in node:http: a request sent at the last advertised moment still finds the connection open.
- */
-export const KEEP_ALIVE_MARGIN_MS = 1_000;
-
-/**
- * How long a request may be on its way when the server closes: TCP retransmits after a second (RFC
- * 6298 section 2.1).
+ * How long something may be on its way: TCP retransmits after a second (RFC 6298 section 2.1). An
+ * idle connection is kept for so much longer than is advertised, and one that is about to be closed
+ * is read for so long, because closing on unread bytes resets it and the response is lost (RFC 9112
+ * section 9.6).
  */
 export const ON_ITS_WAY_MS = 1_000;
+
+/** How much of what comes meanwhile is read. */
+export const LINGER_BYTES = 256 * 1024;

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import { MAX_HEADER_BYTES, MAX_HEADERS, MAX_TARGET_LENGTH } from './limits.ts';
+import { MAX_HEADER_BYTES, MAX_HEADERS } from './limits.ts';
 import { isHost } from './refusals.ts';
 
 // Reads ordinary GET requests for one path and no others, in one pass over the bytes. It is not a
@@ -45,15 +45,14 @@ export const createOrdinaryRequestReader = (path: string, names: readonly string
     if (!isLast && (isHttp10 || (connection !== undefined && connection !== 'keep-alive')))
       return undefined;
     const url = hasQuery ? text.slice('GET '.length, targetEnd) : path;
-    if (url.length > MAX_TARGET_LENGTH) return undefined;
     return { method: 'GET', url, headers, socket, isLast };
   };
 };
 
 const READ_HERE = ['host', 'connection', 'content-length'];
 
-/** With any of these a request has content, wants another protocol, or may end the connection. */
-const SPECIAL = ['transfer-encoding', 'expect', 'upgrade', 'proxy-connection'];
+/** With one of these a request has content, or may end the connection. */
+const SPECIAL = ['transfer-encoding', 'expect', 'proxy-connection'];
 
 /** Node does not count exactly by bytes: near the limit, leave it to Node. */
 const LONGEST = MAX_HEADER_BYTES / 2;

@@ -1,25 +1,18 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { toLines, toStatusLine, type FlatHeaders } from './headers.ts';
-import { MAX_HEADERS, MAX_TARGET_LENGTH } from './limits.ts';
+import { MAX_HEADERS } from './limits.ts';
 
 // Requests that the application never gets, whatever they ask for: Node's parser refuses some, and
 // accepts others that must or should be refused.
 
-/** Why a request is refused. `method_not_allowed` is CONNECT. */
-export type RefusalCode =
-  | 'bad_request'
-  | 'uri_too_long'
-  | 'headers_too_large'
-  | 'request_timeout'
-  | 'method_not_allowed'
-  | 'expectation_failed';
+/** Why a request is refused. */
+export type RefusalCode = 'bad_request' | 'headers_too_large' | 'request_timeout';
 
 /** Why a request that Node's parser has accepted must be refused; undefined: it need not. */
 export const refusalOf = (req: IncomingMessage): RefusalCode | undefined => {
   const { url = '', method, rawHeaders, httpVersion } = req;
   if (rawHeaders.length > 2 * MAX_HEADERS) return 'headers_too_large';
-  if (url.length > MAX_TARGET_LENGTH) return 'uri_too_long';
   // RFC 9112 section 3.2: none in HTTP/1.1, two, or a malformed one is a 400. Node would take the
   // first of two, and a proxy in front perhaps the other.
   const { host: hosts = [] } = req.headersDistinct;

@@ -13,7 +13,6 @@ import { createApp, type DefineResource } from './app.ts';
 import { createClientAddress } from './client-address.ts';
 import { createCommonHeaders, createSecurityHeaders } from './common-headers.ts';
 import { createCors } from './cors.ts';
-import { READING_METHODS } from './headers.ts';
 import type { ReadinessOptions } from './health.ts';
 import { problemResponse } from './problems.ts';
 import { createRequestLog } from './request-log.ts';
@@ -65,9 +64,8 @@ export const createPort = (config: Config, options: PortOptions & OwnOptions) =>
           emit({ type: 'request-refused', code });
           const { status, headers, body } = problemResponse(code);
           const requestId = requestLog.refused(head, code, status, body.length);
-          const allow = code === 'method_not_allowed' ? ['Allow', READING_METHODS] : [];
-          const own = ['X-Request-Id', requestId, ...allow];
-          return { status, headers: [...commonHeaders(undefined), ...own, ...headers], body };
+          const always = [...commonHeaders(undefined), 'X-Request-Id', requestId];
+          return { status, headers: [...always, ...headers], body };
         },
         onDropped: () => emit({ type: 'connection-dropped' }),
         clock,

@@ -39,14 +39,7 @@ export interface RequestRefusedEvent {
 export type RequestRefusal = (typeof REQUEST_REFUSALS)[number];
 
 /** The codes of the responses to them. */
-export const REQUEST_REFUSALS = [
-  'bad_request',
-  'uri_too_long',
-  'headers_too_large',
-  'request_timeout',
-  'method_not_allowed',
-  'expectation_failed',
-] as const;
+export const REQUEST_REFUSALS = ['bad_request', 'headers_too_large', 'request_timeout'] as const;
 
 /** A connection to the public port was closed unread: there are as many as there may be. */
 export interface ConnectionDroppedEvent {

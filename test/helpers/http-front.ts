@@ -69,9 +69,6 @@ const refused = (status: number) => ({
 });
 export const STATUSES: Readonly<Record<RefusalCode, number>> = {
   bad_request: 400,
-  method_not_allowed: 405,
   request_timeout: 408,
-  uri_too_long: 414,
-  expectation_failed: 417,
   headers_too_large: 431,
 };

@@ -41,7 +41,7 @@ const readByNode = (bytes: string): object | undefined => {
   if (isRefused || !req || requests.length > 1) return undefined;
   const { method, url, headers, complete } = req;
   if ((headers['content-length'] ?? '0') !== '0') return undefined;
-  const special = ['transfer-encoding', 'expect', 'upgrade', 'proxy-connection'];
+  const special = ['transfer-encoding', 'expect', 'proxy-connection'];
   if (!complete || special.some((name) => name in headers)) return undefined;
   const known = Object.keys(read(REQUEST)?.headers ?? {});
   return {

@@ -21,7 +21,8 @@ const startAll = async (): Promise<string[]> => {
     if (refusal) res.writeHead(STATUSES[refusal]).end();
     else echo(req, res);
   };
-  const plain = createServer({ requireHostHeader: false }, respond).on('checkContinue', respond);
+  const plain = createServer({ requireHostHeader: false }, respond);
+  plain.on('checkContinue', respond).on('checkExpectation', respond);
   plain.on('clientError', (_error, socket) => {
     socket.end('HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n');
   });

@@ -12,12 +12,11 @@ const REQUESTS = 200;
 const ROUNDS = 9;
 /** What is promised. */
 const MOST = 3;
-/** The hot path leaves heads of more than 8 KiB to node:http; a longer target is refused. */
+/** The hot path leaves heads of more than 8 KiB to node:http. */
 const LENGTHS = [
   { longest: 7_500, method: 'GET' },
   { longest: 15_500, method: 'HEAD' },
 ] as const;
-const LONGEST_TARGET = 7_000;
 
 const repeat = (text: string, length: number): string =>
   text.repeat(Math.ceil(length / text.length)).slice(0, length);
@@ -59,7 +58,7 @@ const headsOf = (method: keyof typeof TARGETS, longest: number): Record<string, 
     ...Object.fromEntries(
       TARGETS[method].map((text) => [
         `target of ${text}`,
-        `${method} ${repeat(text, LONGEST_TARGET)} HTTP/1.1\r\nHost: a\r\n\r\n`,
+        `${method} ${repeat(text, longest - 60)} HTTP/1.1\r\nHost: a\r\n\r\n`,
       ]),
     ),
   };
