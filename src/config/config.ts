@@ -193,6 +193,13 @@ const TOKEN_VARIABLES = [
   'PROVIDER_TOKEN_URL',
 ] as const;
 
+const OF_GRANTS = [
+  'PROVIDER_TOKEN_URL',
+  'PROVIDER_CLIENT_ID',
+  'PROVIDER_CLIENT_SECRET',
+  'PROVIDER_CLIENT_SECRET_FILE',
+] as const;
+
 /** What is missing, and what is wrong with variables that are each right. */
 const crossProblems = (
   values: Values,
@@ -232,8 +239,7 @@ const crossProblems = (
     for (const name of ['PROVIDER_TLS_CERT_FILE', 'PROVIDER_TLS_KEY_FILE'] as const)
       need(name, ' too: mutual TLS needs a certificate and its key');
 
-  const ofGrants = ['PROVIDER_TOKEN_URL', 'PROVIDER_CLIENT_ID', 'PROVIDER_CLIENT_SECRET'] as const;
-  const isGranted = [...ofGrants, 'PROVIDER_CLIENT_SECRET_FILE' as const].some(isSet);
+  const isGranted = OF_GRANTS.some(isSet);
   const isFixed = [isSet('PROVIDER_ACCESS_TOKEN'), isSet('PROVIDER_ACCESS_TOKEN_FILE')];
   const ways = [isGranted, ...isFixed].filter(Boolean).length;
   if (ways !== 1)
@@ -243,10 +249,12 @@ const crossProblems = (
         'a fixed token, its file, or PROVIDER_TOKEN_URL with PROVIDER_CLIENT_ID and PROVIDER_CLIENT_SECRET ' +
         'or PROVIDER_CLIENT_SECRET_FILE',
     );
-  else if (isGranted)
-    for (const name of ofGrants)
-      if (name !== 'PROVIDER_CLIENT_SECRET' || !isSet('PROVIDER_CLIENT_SECRET_FILE'))
-        need(name, ' for the client-credentials grant');
+  else if (isGranted) {
+    const why = ' for the client-credentials grant';
+    need('PROVIDER_TOKEN_URL', why);
+    need('PROVIDER_CLIENT_ID', why);
+    if (!isSet('PROVIDER_CLIENT_SECRET_FILE')) need('PROVIDER_CLIENT_SECRET', why);
+  }
   if (isProduction && values.PROVIDER_TOKEN_URL?.reveal().startsWith('http:'))
     report('PROVIDER_TOKEN_URL', 'must be https: in production; the client secret is sent there');
   return problems;

@@ -68,16 +68,15 @@ const readSources = async (env: ProcessEnvironment) => {
   const { config, problems } = readVariables(merged);
   const snapshot = merged['CACHE_SNAPSHOT_FILE'];
   const noSnapshot = snapshot ? await whyNoSnapshot(snapshot) : undefined;
-  const ofFiles: readonly (readonly [variable: string, problem: string | undefined])[] = [
-    ['.env', problem],
-    ['CACHE_SNAPSHOT_FILE', noSnapshot],
-  ];
   return {
     merged,
     config,
     problems: [
       ...problems,
-      ...ofFiles.flatMap(([variable, text]) => (text ? [{ variable, problem: text }] : [])),
+      ...(problem === undefined ? [] : [{ variable: '.env', problem }]),
+      ...(noSnapshot === undefined
+        ? []
+        : [{ variable: 'CACHE_SNAPSHOT_FILE', problem: noSnapshot }]),
     ],
     unusableFiles: await checkSecretFiles(merged),
   };

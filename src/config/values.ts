@@ -47,7 +47,7 @@ export const hostNames = kind(
 export const baseUrl = kind(
   'is not an address without user info, query and fragment; use one such as https://api.example.com',
   (text) =>
-    /^https?:\/\/[^/@?#]+(?:\/[^?#]*)?$/i.test(text) && isAddress(text) ? new URL(text) : undefined,
+    /^https?:\/\/[^/@?#]+(?:\/[^?#]*)?$/.test(text) && isAddress(text) ? new URL(text) : undefined,
 );
 
 export const httpsBaseUrl = baseUrl.refine((url) => url.protocol === 'https:', {
@@ -58,7 +58,7 @@ export const httpsBaseUrl = baseUrl.refine((url) => url.protocol === 'https:', {
 export const tokenUrl = kind(
   'is not an address without user info and fragment; use one such as https://login.example.com/token',
   (text) =>
-    /^https?:\/\/[^/@?#]+(?:[/?][^#]*)?$/i.test(text) && isAddress(text)
+    /^https?:\/\/[^/@?#]+(?:[/?][^#]*)?$/.test(text) && isAddress(text)
       ? toSecret(text)
       : undefined,
 );
@@ -68,7 +68,7 @@ export const proxyUrl = kind(
   'is not the address of an HTTP proxy; use one such as http://user:password@proxy.example.com:3128, and in a password %25 for %',
   (text) => {
     const url = text.includes('://') ? text : `http://${text}`;
-    return /^https?:\/\/[^/?#]+\/?$/i.test(url) && isAddress(url) ? toSecret(url) : undefined;
+    return /^https?:\/\/[^/?#]+\/?$/.test(url) && isAddress(url) ? toSecret(url) : undefined;
   },
 );
 

@@ -83,7 +83,7 @@ export const createProvider = (
       return response;
     } finally {
       const durationMs = clock.monotonicMs() - startedAtMs;
-      if (!closing.signal.aborted) onEvent({ type: 'provider-called', response, durationMs });
+      onEvent({ type: 'provider-called', response, durationMs });
     }
   };
 

@@ -82,7 +82,8 @@ const NO_REDIS_URL =
 /** Whether `text` is a URL in which each % begins an escape (RFC 3986 section 2.1). */
 export const isAddress = (text: string): boolean => {
   try {
-    return URL.canParse(text) && decodeURIComponent(text) !== '';
+    decodeURIComponent(text);
+    return URL.canParse(text);
   } catch {
     return false;
   }

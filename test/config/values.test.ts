@@ -122,7 +122,7 @@ test.each<[name: string, wrong: readonly string[]]>([
     'PROVIDER_ACCESS_TOKEN',
     ['a b', 'a"b', 'a\\b', 'a\nb', 'é', '\u007f', 'Bearer x', 'x'.repeat(8_193)],
   ],
-  ['PROVIDER_TOKEN_URL', each('?a|ftp://a|http://u@a|http://:p@a?b|http://a#')],
+  ['PROVIDER_TOKEN_URL', each('?a|ftp://a|HTTP://a|http://u@a|http://:p@a?b|http://a#')],
   ['PROVIDER_CLIENT_SECRET', ['a\0b', 'a\nb', 'é'.repeat(4_097)]],
   ['PROVIDER_TOKEN_FORMAT', each('JSON|xml')],
   ['PROVIDER_TOKEN_AUTH', each('Basic|none')],
