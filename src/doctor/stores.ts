@@ -1,16 +1,16 @@
 import { randomUUID } from 'node:crypto';
-import { rm } from 'node:fs/promises';
+import { link, rm } from 'node:fs/promises';
 import type { SavedList } from '../banks/fleet.ts';
 import { systemClock } from '../clock.ts';
 import { withDeadline } from '../deadline.ts';
+import { whyNoSnapshot } from '../config/snapshot-path.ts';
 import { codeOf } from '../error-code.ts';
-import { readRegularFile } from '../regular-file.ts';
 import type { Secrets } from '../secrets/secrets.ts';
-import { MAX_ENVELOPE_BYTES, type Envelope } from '../sharing/envelope.ts';
+import type { Envelope } from '../sharing/envelope.ts';
 import { keysOf, loadRedis, type RedisClient } from '../sharing/redis-client.ts';
 import { reasonOf } from '../sharing/redis-errors.ts';
 import { REDIS_LIMIT_MS } from '../sharing/redis-fleet.ts';
-import { createSnapshotFile, replaceFile } from '../sharing/snapshot-file.ts';
+import { createSnapshotFile, replaceFile, writeFailure } from '../sharing/snapshot-file.ts';
 import { createStoreReport, describeStoreFailure, StoreError } from '../sharing/store-report.ts';
 import { inWholeMs, type Step } from './report.ts';
 
@@ -93,8 +93,8 @@ const within = <T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> =>
   });
 
 /**
- * Reads the file, and replaces it by its own content; where there is none, only its directory is
- * written.
+ * Reads the file, and writes one beside it: the file itself may be in use, by a service that runs
+ * as another user.
  */
 export const trySnapshot = async (
   path: string,
@@ -105,13 +105,19 @@ export const trySnapshot = async (
   const saved = await createSnapshotFile({ path, envelope, clock, report }).read();
   const unreadable = report.state().failing?.reason;
   const probe = `${path}.doctor`;
+  const clean = async (): Promise<void> => {
+    for (const left of [probe, `${probe}.tmp`])
+      await rm(left, { force: true }).catch(() => undefined);
+  };
   try {
-    const present = await readRegularFile(path, MAX_ENVELOPE_BYTES).catch((error: unknown) => {
-      if (codeOf(error) === 'ENOENT') return undefined;
-      throw error;
+    const problem = await whyNoSnapshot(path);
+    if (problem) throw new StoreError(problem);
+    // Where a file is mounted by itself, a link to it would lead to another file system.
+    await link(path, probe).catch((error: unknown) => {
+      if (codeOf(error) === 'EXDEV') throw writeFailure(path, error);
     });
-    if (present) await replaceFile(path, present, probe);
-    else await replaceFile(probe, content);
+    await clean();
+    await replaceFile(probe, content);
     return { step: toStep('snapshot', 'can be written', unreadable), saved };
   } catch (error) {
     return {
@@ -124,7 +130,6 @@ export const trySnapshot = async (
       saved,
     };
   } finally {
-    for (const left of [probe, `${probe}.tmp`])
-      await rm(left, { force: true }).catch(() => undefined);
+    await clean();
   }
 };

@@ -6,6 +6,7 @@ import type { Clock } from '../clock.ts';
 import { whyNoSnapshot } from '../config/snapshot-path.ts';
 import { codeOf } from '../error-code.ts';
 import { describeReadError, readRegularFile } from '../regular-file.ts';
+import { SecretFileError } from '../secrets/secrets.ts';
 import { MAX_ENVELOPE_BYTES, type Envelope } from './envelope.ts';
 import { describeStoreFailure, StoreError, type StoreReport } from './store-report.ts';
 
@@ -48,8 +49,12 @@ export const createSnapshotFile = ({ path, envelope, clock, report }: SnapshotOp
         if (bytes.length > 0) return await envelope.open(bytes, clock.wallMs());
       } catch (error) {
         if (codeOf(error) === 'ENOENT') return undefined;
-        if (error instanceof StoreError) report.failed(describeStoreFailure(error));
-        else report.failed(`cannot be read (${describeReadError(error)}); ignored`);
+        const isKnown = error instanceof StoreError || error instanceof SecretFileError;
+        report.failed(
+          isKnown
+            ? describeStoreFailure(error)
+            : `cannot be read (${describeReadError(error)}); ignored`,
+        );
       }
       return undefined;
     },
@@ -67,21 +72,23 @@ export const createSnapshotFile = ({ path, envelope, clock, report }: SnapshotOp
  * Writes beside the file and renames: a reader, or the next start after a crash, finds the old
  * content or the new one.
  */
-export const replaceFile = async (
-  path: string,
-  content: Buffer,
-  temporary = `${path}.tmp`,
-): Promise<void> => {
+export const replaceFile = async (path: string, content: Buffer): Promise<void> => {
+  const temporary = `${path}.tmp`;
   const problem = await whyNoSnapshot(path);
   if (problem) throw new StoreError(problem);
   try {
     await writeFile(temporary, content, { mode: 0o600, flush: true });
     await rename(temporary, path);
   } catch (error) {
-    const code = codeOf(error);
-    const hint = HINTS[code] ?? `let this user write to the directory ${dirname(path)}`;
-    throw new StoreError(`cannot be written (${code}); ${hint}`);
+    throw writeFailure(path, error);
   }
+};
+
+/** Why the file at `path` could not be replaced, and what to do. */
+export const writeFailure = (path: string, error: unknown): StoreError => {
+  const code = codeOf(error);
+  const hint = HINTS[code] ?? `let this user write to the directory ${dirname(path)}`;
+  return new StoreError(`cannot be written (${code}); ${hint}`);
 };
 
 const MOUNTED_FILE =

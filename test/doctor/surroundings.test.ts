@@ -1,7 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { execFile } from 'node:child_process';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import type { Behaviour } from '../../emulator/behaviours.ts';
 import { snapshot } from '../../src/commands/snapshot.ts';
 import type { EnvironmentVariables } from '../../src/config/variables.ts';
@@ -62,11 +64,14 @@ describe('the snapshot file', () => {
         status: 0,
       });
       const saved = readFileSync(path);
+      const { ino } = statSync(path);
       await emulator.behave(behaviour);
       const report = await runDoctor({ ...env, CACHE_SNAPSHOT_FILE: path });
       expect(report.linesOf('list')).toMatch(says);
       expect(report.status).toBe(status);
       expect(readFileSync(path)).toEqual(saved);
+      // It is not replaced, which would give it to the doctor's user.
+      expect(statSync(path).ino).toBe(ino);
       // Another configuration has other lists.
       const other = await runDoctor({ ...env, CACHE_SNAPSHOT_FILE: path, BANK_FIELDS: 'code' });
       expect(other.linesOf('snapshot')).toMatch(
@@ -91,6 +96,27 @@ describe('the snapshot file', () => {
       /cannot be written \(\w+\); let this user write to the directory \/sys/,
       'CACHE_SNAPSHOT_FILE',
     ]);
+  });
+});
+
+// Only root on Linux may mount.
+const canMount = process.platform === 'linux' && process.getuid?.() === 0;
+(canMount ? describe : describe.skip)('a snapshot file that is mounted by itself', () => {
+  test('is a failure, because it can never be replaced', async () => {
+    const { baseUrl } = await emulate();
+    const path = join(temporaryFolder(), 'list');
+    writeFileSync(path, '');
+    const main = join(import.meta.dirname, '../../dist/src/main.js');
+    const script = 'mount --bind "$1" "$1"; "$2" "$3" doctor || true';
+    const { stdout } = await promisify(execFile)(
+      'unshare',
+      ['--mount', 'sh', '-c', script, 'sh', path, process.execPath, main],
+      {
+        cwd: temporaryFolder(),
+        env: { ...SANDBOX, PROVIDER_SANDBOX_BASE_URL: baseUrl, CACHE_SNAPSHOT_FILE: path },
+      },
+    );
+    expect(stdout).toMatch(/^FAIL +snapshot .*mounted by itself.*; mount its directory instead$/m);
   });
 });
 
