@@ -1,7 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
 import type { Behaviour } from '../../emulator/behaviours.ts';
 import { closeLater } from '../helpers/close-later.ts';
 import { BANKS, emulate } from '../helpers/emulate.ts';
@@ -10,17 +9,14 @@ import { startProcess } from '../helpers/process.ts';
 import { describeWithPrometheus, startPrometheus } from '../helpers/prometheus.ts';
 import { ALERT_RULES } from '../helpers/repository.ts';
 import { describeWithRedis, redisOfTest } from '../helpers/redis-server.ts';
-import { waitUntil } from '../helpers/wait-until.ts';
+import { eventually } from '../helpers/wait-until.ts';
 import { temporaryFolder } from '../helpers/temporary-folder.ts';
 
 // The rehearsal of all alerts: a real Prometheus with the deployed rules scrapes the built service
 // while each cause of an alert begins and ends. Only waiting times are shortened: `for`, the window
 // of the token alert, and CACHE_TTL.
 
-/** Longest wait for alerts to fire, in milliseconds. */
-const PATIENCE_MS = 30_000;
-
-/** What the provider does, and exactly the alerts that fire. */
+/** What the provider does, and the alerts that fire. */
 const OF_THE_PROVIDER: readonly (readonly [Behaviour, ...alerts: string[]])[] = [
   ['unavailable', 'BanksListNearItsEnd', 'BanksListStale', 'BanksNoList', 'BanksProviderFailing'],
   ['shrunk', 'BanksListRefused', 'BanksListStale'],
@@ -54,7 +50,7 @@ describeWithPrometheus('Prometheus', () =>
       let service = await start();
 
       const rehearsed = new Set<string>();
-      /** Exactly `alerts` fire after `begin`, and none after `end`. */
+      /** All of `alerts` fire after `begin`, and none after `end`. */
       const rehearse = async (
         begin: () => unknown,
         end: () => unknown,
@@ -62,19 +58,12 @@ describeWithPrometheus('Prometheus', () =>
       ): Promise<void> => {
         await begin();
         const seen = new Set<string>();
-        const giveUpAtMs = performance.now() + PATIENCE_MS;
-        while (!alerts.every((name) => seen.has(name)) && performance.now() < giveUpAtMs) {
-          await setTimeout(100);
+        await eventually(async () => {
           for (const name of await prometheus.firing()) seen.add(name);
-        }
-        expect([...seen].toSorted()).toEqual(alerts);
+          return alerts.every((name) => seen.has(name));
+        });
         await end();
-        await waitUntil(
-          'no alert',
-          prometheus.firing,
-          (firing) => firing.length === 0,
-          PATIENCE_MS,
-        );
+        await eventually(async () => (await prometheus.firing()).length === 0);
         for (const name of alerts) rehearsed.add(name);
       };
 
