@@ -418,6 +418,15 @@ describe('replicas that share a list', () => {
     expect(a.events.map(({ type }) => type)).toEqual(['load-failed']);
   });
 
+  test('give that failure also where it names a field with letters beyond ASCII', async () => {
+    const stage = createStage();
+    stage.answer(new LoadError('missing_field', 'no entry has a value in these fields: código'));
+    const [a, b] = [stage.replica({ name: 'a' }), stage.replica({ name: 'b' })];
+    await start(stage, a, b);
+    expect(await settled(failureOf(b.list.waitUntilServed()))).toBe('missing_field');
+    expect(stage.calls).toHaveLength(1);
+  });
+
   test('tell who waited for a list to ask again within a minute, whatever Retry-After says', async () => {
     const stage = createStage();
     stage.answer(askedToWait(HOUR_MS));
