@@ -427,6 +427,16 @@ describe('replicas that share a list', () => {
     expect(stage.calls).toHaveLength(1);
   });
 
+  test('give that failure also in a long outage', async () => {
+    const { stage } = await startTwo();
+    stage.answer(outage);
+    await stage.pass(HOUR_MS);
+    expect(stage.calls.length).toBeGreaterThan(10);
+    const late = stage.replica({ name: 'c' });
+    await start(stage, late);
+    expect(await settled(failureOf(late.list.waitUntilServed()))).toBe('unavailable');
+  });
+
   test('tell who waited for a list to ask again within a minute, whatever Retry-After says', async () => {
     const stage = createStage();
     stage.answer(askedToWait(HOUR_MS));
