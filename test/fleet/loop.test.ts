@@ -101,6 +101,14 @@ describe('a service by itself', () => {
     expect(states).toEqual([{ type: 'list-aged', state: 'stale' }]);
   });
 
+  test('waits no longer than its TTL before it tries again', async () => {
+    const stage = createStage();
+    await startAlone(stage, { policy: { ttlMs: 10_000 } });
+    stage.answer(outage);
+    await stage.pass(2 * MINUTE_MS);
+    expect(Math.max(...pausesOf(stage))).toBe(10_000);
+  });
+
   test('serves no list that is too old, and gives requests the failure at once', async () => {
     const stage = createStage();
     const replica = await startAlone(stage);
