@@ -74,8 +74,7 @@ export const systemClock: Clock = {
   }),
   wallMs: () => Date.now(),
   after: (delayMs, task) => {
-    // Node's timers ignore fractions, but the first one costs all compiled code that uses timers:
-    // V8 drops it.
+    // Rounded up, because a fraction makes V8 drop the compiled code of all timers.
     const timer = setTimeout(task, Math.min(Math.ceil(delayMs), LONGEST_TIMER_MS)).unref();
     return () => clearTimeout(timer);
   },

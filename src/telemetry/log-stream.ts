@@ -10,10 +10,9 @@ export type LogDestination = ReturnType<typeof createLogDestination>;
 
 /**
  * Collects lines as bytes for a few milliseconds and writes them together. While a full pipe keeps
- * 4 MiB waiting, new lines are dropped and counted. (The space of written lines is used again once
- * they fill half of the buffer, so lines can be lost while only 2 MiB are waiting.) After an error,
- * such as EPIPE when the reader has gone or a full disk, the waiting lines are dropped, and the
- * service continues.
+ * 2 to 4 MiB waiting, depending on where the free space is, new lines are dropped and counted.
+ * After an error, such as EPIPE when the reader has gone or a full disk, the waiting lines are
+ * dropped, and the service continues.
  * @param fd non-blocking, see {@link openNonBlocking}
  */
 export const createLogDestination = (fd: number) => {

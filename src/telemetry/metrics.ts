@@ -130,7 +130,7 @@ const addGauges = (
     labelNames: ['version', 'environment'],
     registers: [registry],
   }).set({ version, environment: provider.environment }, 1);
-  gauge('banks_list_age_seconds', 'Time since the provider sent the cached list', () =>
+  gauge('banks_list_age_seconds', 'Time since the cached list was requested', () =>
     inSeconds(list.status().ageMs),
   );
   gauge('banks_list_ttl_seconds', 'Age from which the list is stale', () => inSeconds(cache.ttlMs));
@@ -138,7 +138,7 @@ const addGauges = (
     inSeconds(cache.maxStaleMs),
   );
   gauge('banks_list_entries', 'Banks in the cached list', () => cached()?.count ?? 0);
-  gauge('banks_list_last_success_timestamp_seconds', 'When the provider sent the cached list', () =>
+  gauge('banks_list_last_success_timestamp_seconds', 'When the cached list was requested', () =>
     inSeconds(cached() && clock.wallMs() - (list.status().ageMs ?? 0)),
   );
   gauge(
