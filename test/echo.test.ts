@@ -48,6 +48,11 @@ test('a key is a published name where BANK_FIELDS is unset', async () => {
   expect(rig.service.list.status().failure?.kind).toBe('echoed_secret');
 });
 
+test('a short value of a header for the provider may be in the list: it may be a number of a bank', async () => {
+  const rig = await startLoadedRig({ env: { PROVIDER_HEADERS: 'x-client-ispb: 00000000' } });
+  expect(rig.service.list.status().failure).toBeUndefined();
+});
+
 test('a long token is recognised by its last 64 characters, also in Base64', async () => {
   const end = `${'k'.repeat(32)}-${'q'.repeat(31)}`;
   const token = `${'a'.repeat(8_000)}${end}`;

@@ -38,25 +38,16 @@ export const createRedaction = () => {
   };
 };
 
-/**
- * Whether `secret` is redacted: if it has at least eight characters, or at least four of different
- * kinds, such as `Zx9!`. A word such as `wrong` or a number would be redacted from ordinary lines;
- * production refuses such secrets.
- */
-const isRedactable = (secret: string): boolean =>
-  secret.length >= 8 || (secret.length >= 4 && !/^(?:[A-Za-z]+|\d+|[^A-Za-z\d]+)$/.test(secret));
+/** A shorter word or number would be redacted from ordinary lines; production refuses such secrets. */
+const SHORTEST_SECRET = 8;
 
 /** How programs write `secret`: as it is, JSON-escaped, percent-encoded or in Base64. */
 const formsOf = (secret: string): readonly string[] => {
-  if (!isRedactable(secret)) return [];
+  if (secret.length < SHORTEST_SECRET) return [];
   // A lone surrogate cannot be encoded; a buffer replaces it.
   const text = Buffer.from(secret).toString();
-  const forms = [secret, escapeForJson(secret), encodeURIComponent(text), ...base64Cores(text)];
-  return [...new Set(forms)].filter(({ length }) => length >= SHORTEST_FORM);
+  return [secret, escapeForJson(secret), encodeURIComponent(text), ...base64Cores(text)];
 };
-
-/** Shorter forms, such as parts of Base64, occur in ordinary text. */
-const SHORTEST_FORM = 4;
 
 /** `text` as it is between the quotes of a JSON text. */
 const escapeForJson = (text: string): string => JSON.stringify(text).slice(1, -1);
@@ -74,19 +65,18 @@ const base64Cores = (text: string): string[] => {
   );
 };
 
-/** A shorter text may be in a list by chance, and would keep the list from being served. */
-const SHORTEST_ECHO = 8;
+/**
+ * A shorter text may be in a list by chance, and would keep the list from being served: an ISPB has
+ * 8 digits, a CNPJ 14, and a header for the provider may have either.
+ */
+const SHORTEST_ECHO = 16;
 
 /**
  * Only the ends: to look for 8,000 characters that a token endpoint chose, in an entry that the
  * provider made for it, takes a tenth of a second.
  */
 const echoFormsOf = (secret: string): readonly string[] =>
-  secret.length < SHORTEST_ECHO
-    ? []
-    : formsOf(secret)
-        .map((form) => form.slice(-ECHO_END_CHARS))
-        .filter(({ length }) => length >= SHORTEST_ECHO);
+  secret.length < SHORTEST_ECHO ? [] : formsOf(secret).map((form) => form.slice(-ECHO_END_CHARS));
 
 const ECHO_END_CHARS = 64;
 

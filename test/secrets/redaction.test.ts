@@ -10,7 +10,7 @@ const SECRETS = {
     Array.from({ length: 94 }, (_, index) => 33 + index),
   ).toString(),
   'spaces, a tab and other scripts': ' c&r+é t\tü="\\\\ /秘密🔑 ',
-  'four characters': 'Zx9!',
+  'eight characters': 'Zx9!Zx9?',
 };
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
@@ -41,7 +41,14 @@ describe.each(Object.entries(SECRETS))('%s', (_what, secret) => {
 test('a secret inside another one, and one that begins as another, are removed whole', () => {
   const { addSecret, redact } = createRedaction();
   const start = 'x1'.repeat(16);
-  const secrets = ['abcdefgh-ijklmnop', 'defgh-ij', 'token-1', 'token-12345', start, `${start}-2`];
+  const secrets = [
+    'abcdefgh-ijklmnop',
+    'defgh-ij',
+    'token-01',
+    'token-012345',
+    start,
+    `${start}-2`,
+  ];
   addSecret('SECRET', secrets);
   expect(redact(`<${secrets.join('> <')}>`)).toBe(secrets.map(() => '<[redacted]>').join(' '));
 });
@@ -49,8 +56,8 @@ test('a secret inside another one, and one that begins as another, are removed w
 test('of a variable the two newest values are removed, and those of others stay', () => {
   const { addSecret, redact } = createRedaction();
   addSecret('SECRET', ['the-client-secret']);
-  for (const token of ['token-1', 'token-2', 'token-1', 'token-3']) addSecret('TOKEN', [token]);
-  expect(redact('token-1 token-2 token-3')).toBe('[redacted] token-2 [redacted]');
+  for (const token of ['token-01', 'token-02', 'token-01', 'token-03']) addSecret('TOKEN', [token]);
+  expect(redact('token-01 token-02 token-03')).toBe('[redacted] token-02 [redacted]');
   expect(redact('the-client-secret')).toBe('[redacted]');
 });
 
