@@ -40,7 +40,7 @@ const run = async (): Promise<void> => {
   // The configuration needs the page's origin, and the page needs the address of the service, which
   // starts last.
   let banksUrl = '';
-  const picker = await startDemoPage({ banksUrl: () => banksUrl });
+  const picker = await startDemoPage(() => banksUrl);
   const config = parseConfig({
     HOST,
     PORT: env['PORT'],

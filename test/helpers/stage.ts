@@ -54,7 +54,7 @@ class Stage {
   );
 
   async setUp(): Promise<void> {
-    this.picker = await startDemoPage({ banksUrl: () => `${this.rig.url}/banks` });
+    this.picker = await startDemoPage(() => `${this.rig.url}/banks`);
     this.siteUrl = `http://127.0.0.1:${await listenOn(this.site)}`;
     this.browser = await launchBrowser();
   }
