@@ -4,11 +4,7 @@ import type { Clock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
 import { createHttpFront, LIMITS, type HotPath, type HttpFront } from '../http-front/index.ts';
 import type { Redaction } from '../secrets/redaction.ts';
-import type {
-  ConnectionDroppedEvent,
-  RequestEvent,
-  RequestRefusedEvent,
-} from '../telemetry/events.ts';
+import type { ConnectionDroppedEvent, RequestEvent } from '../telemetry/events.ts';
 import { createApp, type DefineResource } from './app.ts';
 import { createClientAddress } from './client-address.ts';
 import { createCommonHeaders, createSecurityHeaders } from './common-headers.ts';
@@ -33,7 +29,7 @@ interface OwnOptions {
   readonly origins: Config['corsOrigins'];
   /** Whose successes are logged at level debug. */
   readonly routineRoutes: ReadonlySet<string>;
-  readonly emit: (event: RequestEvent | RequestRefusedEvent | ConnectionDroppedEvent) => void;
+  readonly emit: (event: RequestEvent | ConnectionDroppedEvent) => void;
 }
 
 interface ServerParts {
@@ -61,7 +57,6 @@ export const createPort = (config: Config, options: PortOptions & OwnOptions) =>
         app: createApp({ ...options, requestLog, securityHeaders, cors }, define),
         hotPath,
         respondToRefused: (code, head) => {
-          emit({ type: 'request-refused', code });
           const { status, headers, body } = problemResponse(code);
           const requestId = requestLog.refused(head, code, status, body.length);
           const always = [...commonHeaders(undefined), 'X-Request-Id', requestId];

@@ -1,10 +1,6 @@
 import type { Config } from '../config/config.ts';
 import type { HttpFront } from '../http-front/index.ts';
-import type {
-  ConnectionDroppedEvent,
-  RequestEvent,
-  RequestRefusedEvent,
-} from '../telemetry/events.ts';
+import type { ConnectionDroppedEvent, RequestEvent } from '../telemetry/events.ts';
 import { createAnswerBanks } from './banks/answer.ts';
 import { createBanksRoute, createHotPath } from './banks/route.ts';
 import { createHealthz, PROBES, type HealthOptions } from './health.ts';
@@ -15,7 +11,7 @@ import { createPort, type PortOptions } from './port.ts';
 
 interface PublicServerOptions extends PortOptions, HealthOptions {
   readonly version: string;
-  readonly emit: (event: RequestEvent | RequestRefusedEvent | ConnectionDroppedEvent) => void;
+  readonly emit: (event: RequestEvent | ConnectionDroppedEvent) => void;
 }
 
 export const createPublicServer = (config: Config, options: PublicServerOptions): HttpFront => {

@@ -122,10 +122,14 @@ export const createRequestLog = (options: RequestLogOptions) => {
         });
       return { requestId: record.requestId, end };
     },
-    /** Logs a request that no application gets. @returns the identifier for `X-Request-Id` */
+    /** For a request that no application gets. @returns the identifier for `X-Request-Id` */
     refused: (head: RequestHead, code: string, status: number, contentBytes: number): string => {
       const record = begin(head);
-      logger.info(lineOf(record, { status, code, contentBytes, isWritten: true }), MESSAGE);
+      safely(() => {
+        const line = lineOf(record, { status, code, contentBytes, isWritten: true });
+        logger.info(line, MESSAGE);
+        emit(eventOf(record, line, 'server', 'other'));
+      });
       return record.requestId;
     },
   };

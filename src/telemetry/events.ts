@@ -15,7 +15,6 @@ export type ServiceEvent =
   | ProviderEvent
   | SecretFileEvent
   | RequestEvent
-  | RequestRefusedEvent
   | ConnectionDroppedEvent
   | ManagementRefusedEvent;
 
@@ -26,20 +25,6 @@ export interface ManagementRefusedEvent {
 }
 
 export const MANAGEMENT_REFUSALS = ['host', 'no_token', 'wrong_token'] as const;
-
-/**
- * A request to the public port was refused before the application got it: it was malformed, too
- * large or too slow. Any other has a {@link RequestEvent}.
- */
-export interface RequestRefusedEvent {
-  readonly type: 'request-refused';
-  readonly code: RequestRefusal;
-}
-
-export type RequestRefusal = (typeof REQUEST_REFUSALS)[number];
-
-/** The codes of the responses to them. */
-export const REQUEST_REFUSALS = ['bad_request', 'headers_too_large', 'request_timeout'] as const;
 
 /** A connection to the public port was closed unread: there are as many as there may be. */
 export interface ConnectionDroppedEvent {
@@ -54,7 +39,8 @@ export interface RequestEvent {
   readonly type: 'request-finished';
   /** The path of the route that responded, a constant of the code; `other` if none did. */
   readonly route: string;
-  readonly answeredBy: 'hot_path' | 'express';
+  /** `server`: it was malformed, too large or too slow to be given to one of the others. */
+  readonly answeredBy: 'hot_path' | 'express' | 'server';
   /** As the client sent it. */
   readonly method: string;
   /** Undefined if the client went away before a response began. */

@@ -95,7 +95,6 @@ export const createEventLog = (logger: Logger, fieldsAreChosen: boolean): EventL
         break;
       case 'provider-called':
       case 'request-finished':
-      case 'request-refused':
       case 'management-refused':
       case 'connection-dropped':
         // The load that made the call is logged, and each request has a line of its own. Dropped

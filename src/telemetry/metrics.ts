@@ -7,7 +7,7 @@ import type { Clock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
 import type { SecretFileState } from '../secrets/secrets.ts';
 import type { StoreName, StoreState } from '../sharing/store-report.ts';
-import { MANAGEMENT_REFUSALS, REQUEST_REFUSALS, type ServiceEvent } from './events.ts';
+import { MANAGEMENT_REFUSALS, type ServiceEvent } from './events.ts';
 import { createRequestMetrics, statusClass, STATUS_CLASSES } from './request-metrics.ts';
 
 // The service in numbers, for Prometheus. Each label has a closed set of values, so neither a
@@ -51,7 +51,6 @@ export const createMetrics = (config: Config, options: MetricsOptions) => {
         counters.refreshes.inc({ outcome: event.error.kind });
       else if (event.type === 'token-renewed') counters.tokens.inc({ outcome: 'renewed' });
       else if (event.type === 'token-renewal-failed') counters.tokens.inc({ outcome: 'failed' });
-      else if (event.type === 'request-refused') counters.refusals.inc({ code: event.code });
       else if (event.type === 'connection-dropped') counters.dropped.inc();
       else if (event.type === 'management-refused')
         counters.management.inc({ reason: event.reason });
@@ -227,12 +226,6 @@ const createCounters = (registry: Registry, { lostLogLines }: MetricsOptions) =>
       'outcome',
       ['renewed', 'failed'],
       'Requests to the token endpoint, by outcome: renewed or failed',
-    ),
-    refusals: counter(
-      'banks_http_refusals_total',
-      'code',
-      REQUEST_REFUSALS,
-      'Requests to the public port that were malformed, too large or too slow, by the code of the response; the other metrics of requests do not count them',
     ),
     dropped: new Counter({
       name: 'banks_connections_dropped_total',

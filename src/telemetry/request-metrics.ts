@@ -23,7 +23,11 @@ interface RequestSeries {
 
 export const createRequestMetrics = () => {
   const served: Record<Freshness, number> = { empty: 0, fresh: 0, stale: 0, expired: 0 };
-  const answered: Record<RequestEvent['answeredBy'], number> = { hot_path: 0, express: 0 };
+  const answered: Record<RequestEvent['answeredBy'], number> = {
+    hot_path: 0,
+    express: 0,
+    server: 0,
+  };
   const allSeries: RequestSeries[] = [];
 
   const seriesOf = (route: string, method: string, status: string): RequestSeries => {
@@ -73,7 +77,7 @@ export const createRequestMetrics = () => {
         ...header(
           'banks_http_requests_total',
           'counter',
-          'Requests to the public port, by what handled them: the hot path, or node:http and Express',
+          'Requests to the public port, by what answered them: the hot path, Express, or the server in front, which refuses malformed ones',
         ),
         ...Object.entries(answered).map(
           ([by, count]) => `banks_http_requests_total{answered_by="${by}"} ${count}`,
