@@ -120,7 +120,7 @@ export const createService = (config: Config, options: ServiceOptions) => {
     /** Reads all secrets again. @returns what failed, a sentence each */
     renewSecrets: async () => {
       const unusable = await secrets.check();
-      const tokenProblem = await provider.token.renew();
+      const tokenProblem = await provider.renewToken();
       return [
         ...unusable.map(
           ({ variable, problem, consequence }) => `${variable} ${problem}; ${consequence}`,

@@ -8,7 +8,7 @@ import type { Secrets } from '../secrets/secrets.ts';
 import { toLoadError } from './errors.ts';
 import { createExchange, type ExchangeResponse } from './exchange.ts';
 import { toStatusError } from './status.ts';
-import { createFixedToken, createGrantedToken, type TokenEvent } from './token.ts';
+import { createGrantedTokens, type TokenEvent } from './token.ts';
 
 // The provider as the other modules see it: a function that loads a list. The token goes to the
 // configured address and nowhere else: no redirect is followed, and no error contains a header.
@@ -45,17 +45,17 @@ export const createProvider = (
   // Firewalls in front of APIs refuse requests without one.
   const userAgent = `banks-bff/${version}`;
   const closing = new AbortController();
-  const accessToken =
-    grants === undefined
-      ? createFixedToken(secrets)
-      : createGrantedToken(grants, {
-          ...options,
-          exchange,
-          userAgent,
-          environment,
-          timeoutMs,
-          closing: closing.signal,
-        });
+  /** Undefined: the token is a fixed one, and read at each use. */
+  const granted =
+    grants &&
+    createGrantedTokens(grants, {
+      ...options,
+      exchange,
+      userAgent,
+      environment,
+      timeoutMs,
+      closing: closing.signal,
+    });
   const url = banksUrl(provider);
 
   const requestBanks = async (token: string, signal: AbortSignal): Promise<ExchangeResponse> => {
@@ -88,14 +88,14 @@ export const createProvider = (
   };
 
   /**
-   * The provider's response. One that refuses the token gets one newer token and one retry, never
+   * The provider's response. One that refuses a granted token gets a newer one and one retry, never
    * more: a provider that refuses whatever is issued must not be asked in a loop.
    */
   const requestWithToken = async (signal: AbortSignal): Promise<ExchangeResponse> => {
-    const token = await accessToken.current();
+    const token = await (granted ? granted.current() : secrets.read('PROVIDER_ACCESS_TOKEN'));
     const response = await requestBanks(token, signal);
     if (response.status !== 401 && response.status !== 403) return response;
-    const newer = await accessToken.newerThan(token);
+    const newer = await granted?.newerThan(token);
     return newer === undefined ? response : requestBanks(newer, signal);
   };
 
@@ -119,7 +119,11 @@ export const createProvider = (
       load(signal).catch((error: unknown) => {
         throw toLoadError(error);
       }),
-    token: accessToken,
+    /**
+     * Requests a new token, if tokens are granted.
+     * @returns why that failed, and what becomes of the current one; undefined if it succeeded
+     */
+    renewToken: async (): Promise<string | undefined> => granted?.renew(),
     /** Ends a request for a token, and emits no more events. A load ends by its own signal. */
     close: (): void => closing.abort(STOPPING),
   };

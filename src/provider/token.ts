@@ -7,36 +7,8 @@ import { toLoadError } from './errors.ts';
 import type { Exchange } from './exchange.ts';
 import { readGrant, writeTokenRequest, type Grant } from './grant.ts';
 
-// The access token: given by a variable or a file, or granted by the token endpoint. A token goes
-// to the one request that needs it and to nothing else.
-
-export interface AccessToken {
-  /** The token to use now. Rejects if there is none. */
-  current(): Promise<string>;
-  /**
-   * Another token than `refused`, which the provider has answered with 401 or 403; undefined: there
-   * is none. Rejects if it could not be requested.
-   */
-  newerThan(refused: string): Promise<string | undefined>;
-  /**
-   * Requests a new token, if tokens are granted.
-   * @returns why that failed, and what becomes of the current token; undefined if it succeeded
-   */
-  renew(): Promise<string | undefined>;
-}
-
-/** A token that an operator has put into a variable or a file, which is read at each use. */
-export const createFixedToken = (secrets: Pick<Secrets, 'read'>): AccessToken => {
-  const current = () => secrets.read('PROVIDER_ACCESS_TOKEN');
-  return {
-    current,
-    newerThan: async (refused) => {
-      const token = await current();
-      return token === refused ? undefined : token;
-    },
-    renew: () => Promise.resolve(undefined),
-  };
-};
+// Access tokens that the token endpoint grants. A token goes to the one request that needs it and to
+// nothing else.
 
 export type TokenEvent =
   | { readonly type: 'token-renewed' }
@@ -47,7 +19,7 @@ export type TokenEvent =
       readonly consequence: string;
     };
 
-export interface GrantedTokenOptions {
+export interface GrantedTokensOptions {
   readonly exchange: Exchange;
   readonly userAgent: string;
   readonly environment: string;
@@ -82,7 +54,7 @@ const NEW_MS = 60_000;
  * valid, and no timer makes one: a list is loaded once per CACHE_TTL, and its back-off is that of
  * the token's requests too.
  */
-export const createGrantedToken = (source: Grants, options: GrantedTokenOptions): AccessToken => {
+export const createGrantedTokens = (source: Grants, options: GrantedTokensOptions) => {
   const { clock, random, closing, addSecret, onEvent } = options;
   const requestGrant = createGrantRequest(source, options);
   let granted: GrantedToken | undefined;
@@ -124,18 +96,27 @@ export const createGrantedToken = (source: Grants, options: GrantedTokenOptions)
     isValid(granted) ? 'the current token stays in use' : 'there is no valid token';
 
   return {
-    current: async () => {
+    /** The token to use now. Rejects if there is none. */
+    current: async (): Promise<string> => {
       if (!isValid(granted)) return requestOnce();
       // A failure is told by its event, and the current token is still valid.
       if (clock.monotonicMs() >= granted.renewAtMs) requestOnce().catch(() => undefined);
       return granted.text;
     },
-    newerThan: async (refused) => {
+    /**
+     * Another token than `refused`, which the provider has answered with 401 or 403; undefined:
+     * there is none. Rejects if it could not be requested.
+     */
+    newerThan: async (refused: string): Promise<string | undefined> => {
       if (isValid(granted) && granted.text !== refused) return granted.text;
       const isNew = granted && clock.monotonicMs() - granted.grantedAtMs < NEW_MS;
       return isNew ? undefined : requestOnce();
     },
-    renew: async () => {
+    /**
+     * Requests a new token.
+     * @returns why that failed, and what becomes of the current one; undefined if it succeeded
+     */
+    renew: async (): Promise<string | undefined> => {
       // A request under way may have been made with an older client secret.
       await underWay?.catch(() => undefined);
       return requestOnce().then(
@@ -159,7 +140,7 @@ const MAX_GRANT_BYTES = 65_536;
 /** One request to the token endpoint; the client's secret is read anew for each. */
 const createGrantRequest = (
   source: Grants,
-  { exchange, userAgent, environment, timeoutMs, clock, closing, secrets }: GrantedTokenOptions,
+  { exchange, userAgent, environment, timeoutMs, clock, closing, secrets }: GrantedTokensOptions,
 ): (() => Promise<Grant>) => {
   const { url, field } = source;
   const requestGrant = async (signal: AbortSignal): Promise<Grant> => {

@@ -82,7 +82,7 @@ describe('a compressed body', () => {
   const text = JSON.stringify(
     Array.from({ length: 60_000 }, (_, index) => Math.sin(index).toString(36)),
   );
-  const bomb = Buffer.alloc(50_000_000);
+  const bomb = Buffer.alloc(5_000_000);
   const CODINGS = [
     ['gzip', gzipSync(text), gzipSync(bomb, { level: 1 })],
     ['br', brotliCompressSync(text), brotliCompressSync(bomb)],
