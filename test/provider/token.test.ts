@@ -89,7 +89,7 @@ test('a token file is read for each load, whether it is written anew or replaced
 });
 
 test('the request for the list has PROVIDER_QUERY and PROVIDER_HEADERS, which no line has', async () => {
-  const keys = ['canary-key-1', 'canary-key-2', 'canary-key-3'];
+  const keys = ['canary-key-number-1', 'canary-key-number-2', 'canary-key-number-3'];
   const file = join(directory, 'headers');
   await writeFile(file, keys.map((key, index) => `X-Key-${index}: ${key}\n`).join(''));
   rig = await startRig({
