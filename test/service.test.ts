@@ -15,34 +15,7 @@ import { temporaryFolder } from './helpers/temporary-folder.ts';
 import { connectionsOf } from './helpers/server-sockets.ts';
 import { eventually, waitUntil } from './helpers/wait-until.ts';
 
-// What belongs to no single part of the service: a defect in one, and the end of all.
-
-test('a defect is a 500 that says nothing about it, and is in the log', async () => {
-  const rig = await startRig();
-  const { status } = rig.service.list;
-  Object.assign(rig.service.list, {
-    status: () => {
-      throw new Error('a defect');
-    },
-  });
-  const request = supertest(rig.url).get('/healthz?from=a-client').set('Cookie', 'of=a-client');
-  const { body, text, headers } = await request.expect(500);
-  Object.assign(rig.service.list, { status });
-  expect(body).toMatchObject({ code: 'internal_error' });
-  expect(text).not.toContain('defect');
-  const lines = rig.log().split('\n');
-  const line = lines.find((one) => one.includes('a defect'));
-  expect(JSON.parse(line ?? '{}')).toMatchObject({
-    severity: 'ERROR',
-    msg: 'request',
-    requestId: headers['x-request-id'],
-    path: '/healthz',
-    statusCode: 500,
-    err: { message: 'a defect' },
-  });
-  // Nothing of a request's headers or query is ever logged.
-  expect(rig.log()).not.toContain('a-client');
-});
+// What belongs to no single part of the service: the end of all.
 
 test('while draining, every response says that its connection ends', async () => {
   const rig = await startLoadedRig();

@@ -1,6 +1,6 @@
 import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express';
 import type { Cors } from './cors.ts';
-import { READING_METHODS, setHeaders } from './headers.ts';
+import { setHeaders } from './headers.ts';
 import { createReadyz, type ReadinessOptions } from './health.ts';
 import { sendProblem } from './problems.ts';
 import type { RequestLog } from './request-log.ts';
@@ -49,6 +49,9 @@ export const createApp = (
   resource('/readyz', createReadyz(options));
   return app.use((_req, res) => sendProblem(res, 'not_found')).use(onError);
 };
+
+/** The value of `Allow` for them. */
+const READING_METHODS = 'GET, HEAD, OPTIONS';
 
 export const refuseMethod =
   (allowed: string): RequestHandler =>

@@ -18,7 +18,4 @@ export const sendUncached = (res: ServerResponse, type: string, body: string | B
   res.end(body);
 };
 
-/** The value of `Allow` for read-only resources. */
-export const READING_METHODS = 'GET, HEAD, OPTIONS';
-
 export const JSON_TYPE = 'application/json; charset=utf-8';

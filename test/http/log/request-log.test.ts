@@ -69,6 +69,14 @@ test('a request that finds no list is logged at error, a probe that fails at inf
   expect(await levelsOf('/banks', '/readyz', '/healthz')).toEqual(['error', 'info', 'info']);
 });
 
+test('nothing of a query, and of headers only what identifies a request, is logged', async () => {
+  rig = await startLoadedRig();
+  for (const path of ['/banks', '/nowhere'])
+    await fetch(`${rig.url}${path}?from=a-client`, { headers: { Cookie: 'of=a-client' } });
+  await linesOf(2);
+  expect(rig.log()).not.toContain('a-client');
+});
+
 test('a secret that a client sends in what is logged of a request is redacted', async () => {
   // As a trace id it must be hexadecimal.
   const secret = '5ec2e7c0ffee5ec2e7c0ffee5ec2e7c0';
