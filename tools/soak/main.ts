@@ -15,7 +15,7 @@ import { createTroubles } from './troubles.ts';
 
 // npm run soak: an hour of faults, in real time. Two replicas of the built service share a Redis,
 // while the provider, Redis and one of the replicas fail in every way. Each answer and each warning
-// is checked; memory and connections must not grow. Needs redis-server.
+// is checked. Needs redis-server.
 
 const { values } = parseArgs({
   options: {
@@ -28,9 +28,6 @@ if (!(minutes > 0 && Number.isInteger(seed))) throw new RangeError('--minutes, -
 
 /** The container's limit in deploy/kubernetes. */
 const MAX_RSS_MB = 256;
-/** Between the least heap in the first and in the last third of a run of some minutes. */
-const MAX_HEAP_GROWTH_MB = 8;
-const MIN_MINUTES_FOR_HEAP = 10;
 
 const print = (text: string): void => void process.stdout.write(`${text}\n`);
 print(`Node ${process.versions.node}, ${minutes} minutes, seed ${seed}`);
@@ -53,7 +50,7 @@ const UNEXPECTED =
   /"level":60|"kind":"internal"|"code":"internal_error"|"statusCode":500,|Warning: /;
 const checkLog = (text: string): void => {
   checkSecrets('the log', text);
-  for (const line of text.trimEnd().split('\n'))
+  for (const line of text.split('\n').filter(Boolean))
     if (!line.startsWith('{') || UNEXPECTED.test(line))
       findings.violate('an unexpected line', line);
 };
@@ -82,21 +79,6 @@ const start = (name: Replica['name']): Promise<Replica> =>
 const steady = await start('steady');
 const struck = await start('struck');
 
-/** Figures of the replica that lives through the whole run, from its metrics. */
-const readMetrics = async () => {
-  const headers = { connection: 'close' };
-  const text = await (await fetch(`${steady.managementUrl}/metrics`, { headers })).text();
-  checkSecrets('the metrics', text);
-  const value = (name: string): number =>
-    Number(new RegExp(`^${name}(?:\\{.*\\})? (.+)$`, 'm').exec(text)?.[1]);
-  return {
-    rssMb: value('process_resident_memory_bytes') / 2 ** 20,
-    heapMb: value('nodejs_heap_size_used_bytes') / 2 ** 20,
-    openFiles: value('process_open_fds'),
-  };
-};
-
-const atStart = await readMetrics();
 const judge = createJudge(provider, troubles);
 const stopClients = startClients([steady, struck], judge, findings, createRandom(seed + 2));
 const over = new AbortController();
@@ -105,29 +87,16 @@ const faults = causeFaults(
   createRandom(seed + 3),
   over.signal,
 );
-const figures: Awaited<ReturnType<typeof readMetrics>>[] = [];
-for (const untilMs = performance.now() + minutes * 60_000; performance.now() < untilMs;) {
-  await wait(2_000);
-  figures.push(await readMetrics());
-}
+await wait(minutes * 60_000);
 over.abort();
 await faults;
 await stopClients();
 
-const peakRssMb = Math.max(...figures.map(({ rssMb }) => rssMb));
-if (!(peakRssMb < MAX_RSS_MB)) findings.violate(`${peakRssMb} MB resident`);
-const third = Math.floor(figures.length / 3);
-const leastMb = (some: typeof figures): number => Math.min(...some.map(({ heapMb }) => heapMb));
-const heapGrowthMb = leastMb(figures.slice(-third)) - leastMb(figures.slice(0, third));
-if (minutes >= MIN_MINUTES_FOR_HEAP && !(heapGrowthMb < MAX_HEAP_GROWTH_MB))
-  findings.violate(`the heap has grown by ${heapGrowthMb} MB`);
-let { openFiles } = await readMetrics();
-for (let tries = 0; openFiles > atStart.openFiles + 5 && tries < 30; tries += 1) {
-  await wait(1_000);
-  ({ openFiles } = await readMetrics());
-}
-if (openFiles > atStart.openFiles + 5)
-  findings.violate(`${openFiles} open files, at the start ${atStart.openFiles}`);
+const metrics = await (await fetch(`${steady.managementUrl}/metrics`)).text();
+checkSecrets('the metrics', metrics);
+const [, bytes] = /^process_resident_memory_bytes (.+)$/m.exec(metrics) ?? [];
+const residentMb = Number(bytes) / 2 ** 20;
+if (!(residentMb < MAX_RSS_MB)) findings.violate(`${residentMb} MB resident`);
 for (const replica of [steady, struck]) {
   if (!replica.runs()) findings.violate(`${replica.name} has ended by itself`);
   const status = await replica.end('SIGTERM');
@@ -141,6 +110,6 @@ rmSync(folder, { recursive: true });
 
 for (const what of Object.keys(findings.counts).toSorted())
   print(`${String(findings.counts[what]).padStart(8)}  ${what}`);
-print(`${peakRssMb.toFixed(0)} MB resident at most, least heap ${heapGrowthMb.toFixed(1)} MB more`);
+print(`${residentMb.toFixed(0)} MB resident`);
 print(`${findings.violations()} violations`);
 process.exit(findings.violations() > 0 ? 1 : 0);
