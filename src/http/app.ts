@@ -39,7 +39,7 @@ export const createApp = (
       .route(path)
       .get(get)
       .options((req, res) => {
-        setHeaders(res, cors.preflightHeaders(req));
+        setHeaders(res, cors.preflightHeaders(req.headers.origin));
         setHeaders(res, ['Allow', READING_METHODS, 'Cache-Control', 'no-store']);
         res.writeHead(204).end();
       })

@@ -31,12 +31,9 @@ export const createCors = (origins: Config['corsOrigins']) => {
       if (varies) res.setHeader('Vary', 'Origin');
       next();
     },
-    /** More headers of the response to an OPTIONS request: empty unless it is a preflight. */
-    preflightHeaders: (req: IncomingMessage): FlatHeaders => {
-      const { origin, 'access-control-request-method': method } = req.headers;
-      const isPreflight = origin !== undefined && method !== undefined;
-      return isPreflight && headers(origin) !== NOT_ALLOWED ? PREFLIGHT_HEADERS : [];
-    },
+    /** More headers of the response to an OPTIONS request, which a preflight is. */
+    preflightHeaders: (origin: string | undefined): FlatHeaders =>
+      headers(origin) === NOT_ALLOWED ? [] : PREFLIGHT_HEADERS,
     /**
      * Follows the origins: `same-origin` would prevent even an allowed frontend from embedding a
      * response.
