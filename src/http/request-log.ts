@@ -12,10 +12,10 @@ import type { ClientAddress } from './client-address.ts';
 import type { RequestHead } from './headers.ts';
 import { problemSentBy } from './problems.ts';
 
-// One log line for each request, with the same fields whoever answers it, and one event for each
-// that is not refused. Of the request's headers only its identifiers and addresses are logged, and
-// never the query: the others may hold what a client did not mean to reveal. A fault in here costs
-// the line, not the request.
+// One log line and one event for each request, with the same fields whoever answers it. Of the
+// request's headers only its identifiers and addresses are logged, and never the query: the others
+// may hold what a client did not mean to reveal. A fault in here costs the line or the event, not
+// the request.
 
 interface RequestLogOptions {
   readonly logger: Logger;
