@@ -57,8 +57,6 @@ export interface ListStatus {
   readonly failing: { readonly sinceMs: number; readonly attempts: number } | undefined;
   /** Whether Redis has the list too; undefined without Redis. */
   readonly isShared: boolean | undefined;
-  /** Whether this replica is loading. */
-  readonly isLoading: boolean;
   /** Milliseconds until the next load is due; 0 while it is under way. */
   readonly nextLoadInMs: number;
 }
@@ -402,7 +400,6 @@ export const createBankList = (options: BankListOptions) => {
           attempts: failing.attempts,
         },
         isShared: fleet.isShared ? view.up && view.id === (cached?.id ?? '') : undefined,
-        isLoading: loading !== undefined,
         nextLoadInMs: loading ? 0 : Math.max(0, nextAtMs - now()),
       };
     },

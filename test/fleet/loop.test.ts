@@ -462,7 +462,7 @@ describe('replicas that share a list', () => {
     const [a, b] = [stage.replica({ name: 'a' }), stage.replica({ name: 'b' })];
     await start(stage, a, b);
     const request = failureOf(b.list.waitUntilServed());
-    expect(b.list.status()).toMatchObject({ isLoading: false, nextLoadInMs: 0 });
+    expect(stage.calls.map(({ replica }) => replica)).toEqual(['a']);
     await stage.pass(3_900);
     expect(await settled(request)).toBe('waits');
     await stage.pass(1_100);
