@@ -59,7 +59,7 @@ export const peers = (recorded: string, upstreamPort: number, folder: string): P
       commands: (port) => [peer('bare', recorded, String(port), 'pino')],
     },
     {
-      name: 'Express with pino-http',
+      name: 'Express with helmet, pino-http',
       commands: (port) => [peer('express', recorded, String(port))],
     },
   ];

@@ -1,15 +1,16 @@
 import express from 'express';
+import helmet from 'helmet';
 import { pino } from 'pino';
 import { pinoHttp } from 'pino-http';
 import { readRecorded } from '../responses.ts';
 
-// The best that Express can do for this list: it sends the recorded responses, which contain
-// helmet's headers, compresses nothing, and logs each request with pino-http.
+// The best that an ordinary Express application can do for this list: helmet and pino-http for each
+// request, and the recorded responses, so that it compresses nothing.
 
 const [file = '', port] = process.argv.slice(2);
 const responses = readRecorded(file);
 const app = express().disable('x-powered-by').set('trust proxy', 1);
-app.use(pinoHttp({ logger: pino(pino.destination({ fd: 1, sync: false })) }));
+app.use(pinoHttp({ logger: pino(pino.destination({ fd: 1, sync: false })) }), helmet());
 app.get('/banks', (req, res) => {
   const response = responses[req.acceptsEncodings('br') === 'br' ? 'br' : 'identity'];
   if (req.headers['if-none-match'] === response.etag)
