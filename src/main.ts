@@ -63,10 +63,9 @@ const context: ServeContext = {
 };
 
 /** Each command is loaded only when it is used. */
-const RUN: Readonly<Record<ProgramCommand, (argument: string) => Promise<number>>> = {
+const RUN: Readonly<Record<ProgramCommand, () => Promise<number>>> = {
   serve: async () => (await import('./commands/serve.ts')).serve(context),
   doctor: async () => (await import('./commands/doctor.ts')).doctor(context),
-  snapshot: async (file) => (await import('./commands/snapshot.ts')).snapshot(file, context),
   'check-config': async () => (await import('./commands/check-config.ts')).printConfig(context),
 };
 
@@ -75,17 +74,16 @@ if (request === 'help') {
   context.write(USAGE);
 } else if (request === 'version') {
   context.write(`${context.version}\n`);
-} else if ('problem' in request) {
+} else if (typeof request === 'object') {
   writeError(request.problem);
   process.exitCode = 2;
 } else {
-  const { command, argument } = request;
   // Only the service stops in an orderly way. The status is that of a shell for a program that a
   // signal ended.
-  if (command !== 'serve')
+  if (request !== 'serve')
     void stopSignal.then((signal) => process.exit(128 + constants.signals[signal]));
-  process.exitCode = await RUN[command](argument);
+  process.exitCode = await RUN[request]();
   // What could not be closed in time must not keep the service running. Other commands end once
   // their output is read.
-  if (command === 'serve') process.exit();
+  if (request === 'serve') process.exit();
 }

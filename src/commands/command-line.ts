@@ -9,37 +9,21 @@ import { printable } from '../printable.ts';
 const COMMANDS = {
   serve: 'run the service; the default',
   doctor: 'make one request to the provider, try stores and ports, and report each step',
-  snapshot: 'load the list once and save it to FILE, for CACHE_SNAPSHOT_FILE',
   'check-config': 'print the effective configuration and its problems',
 } as const;
 
 export type ProgramCommand = keyof typeof COMMANDS;
 
-/** What a command needs after its name. */
-const ARGUMENTS: Readonly<Partial<Record<ProgramCommand, string>>> = { snapshot: 'FILE' };
-
-/** `argument`: empty where the command takes none. */
-export interface CommandRequest {
-  readonly command: ProgramCommand;
-  readonly argument: string;
-}
-
 /** `problem` is one line that names the argument and what is allowed. */
-export type CommandLine = CommandRequest | 'help' | 'version' | { readonly problem: string };
+export type CommandLine = ProgramCommand | 'help' | 'version' | { readonly problem: string };
 
 /** @param args the arguments after the program's name */
 export const parseCommandLine = (args: readonly string[]): CommandLine => {
   const [command = 'serve', ...others] = args.filter((arg) => !Object.hasOwn(OPTIONS, arg));
   if (!isProgramCommand(command)) return usageError(command);
-  const wanted = ARGUMENTS[command];
-  const [argument = ''] = wanted === undefined ? [] : others.splice(0, 1);
-  const wrong = argument.startsWith('-') ? argument : others[0];
-  if (wrong !== undefined) return usageError(wrong);
+  if (others[0] !== undefined) return usageError(others[0]);
   const asked = Object.entries(OPTIONS).find(([option]) => args.includes(option));
-  if (asked) return asked[1];
-  return wanted !== undefined && argument === ''
-    ? { problem: `The command ${command} needs its argument: banks-bff ${command} ${wanted}` }
-    : { command, argument };
+  return asked?.[1] ?? command;
 };
 
 /** Where several are given, the first of this list counts. */
@@ -67,10 +51,7 @@ Usage: banks-bff [command]
 
 Commands:
 ${Object.entries(COMMANDS)
-  .map(([name, description]) => {
-    const usage = isProgramCommand(name) && ARGUMENTS[name] ? `${name} ${ARGUMENTS[name]}` : name;
-    return `  ${usage.padEnd(15)}${description}`;
-  })
+  .map(([name, description]) => `  ${name.padEnd(15)}${description}`)
   .join('\n')}
 
 Options:
