@@ -76,13 +76,20 @@ test('what is new about a list is told once', async () => {
   expect(await meet(makeBanks(BANKS.length))).toEqual(['INFO list: all entries are usable again']);
 
   rig.emulator.respondWith((_req, res) =>
-    res.setHeader('Link', '</2>; rel="next"').end(JSON.stringify(makeBanks(BANKS.length))),
+    res
+      .setHeader('Link', ['</1>; rel="first"', '</2>; rel="next"'])
+      .end(JSON.stringify(makeBanks(BANKS.length))),
   );
   await nextLoad(rig);
   expect(told()).toEqual([expect.stringMatching(/^WARNING list: probably incomplete: /)]);
-  rig.emulator.respondWith(undefined);
+  rig.emulator.respondWith((_req, res) =>
+    res
+      .setHeader('Link', '</a>; rel="https://example.com/rels/next next-archive"')
+      .end(JSON.stringify(makeBanks(BANKS.length))),
+  );
   await nextLoad(rig);
   expect(told()).toEqual(['INFO list: no longer incomplete']);
+  rig.emulator.respondWith(undefined);
 
   expect(await meet(makeBanks(10))).toEqual([
     expect.stringMatching(/^WARNING list: load failed: the list shrank from 120 to 10 entries; /),
