@@ -25,7 +25,7 @@ import { temporaryFolder } from './helpers/temporary-folder.ts';
 const TOKEN = 'canary-token+/=%22~<&>!(1)';
 const MANAGEMENT_TOKEN = 'canary-management+/=%22~';
 const CLIENT = { clientId: 'a client:é', clientSecret: 'canary sécret "&+\\/%41 =' };
-const PASSWORD = 'canary-Pr0xy.password_1';
+const PASSWORD = 'canary-Pr0xy@password_1';
 const QUERY_KEY = 'canary-Query.key_1';
 const trusted = createAuthority('trusted');
 const client = trusted.issue('the service');
@@ -182,7 +182,7 @@ test.each<
       CACHE_TTL: '40ms',
       LOG_LEVEL: 'trace',
       MANAGEMENT_TOKEN,
-      [proxyVariable]: `https://user:${PASSWORD}@${proxy.at}`,
+      [proxyVariable]: `https://user:${encodeURIComponent(PASSWORD)}@${proxy.at}`,
       ...CLIENT_CERTIFICATE,
     };
     const { url, managementUrl, written, child, end } = await start(

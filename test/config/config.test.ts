@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { parseEnv } from 'node:util';
-import { passwordsAndKeysOf, parseConfig } from '../../src/config/config.ts';
+import { parseConfig } from '../../src/config/config.ts';
 import {
   defaultOf,
   VARIABLE_NAMES,
@@ -39,59 +39,6 @@ test('what is unset or empty has its default, or no value', () => {
     grants: { scope: undefined, format: 'form' },
   });
   expect(parseConfig(PRODUCTION).provider.baseUrl.href).toBe('https://api.example.com/');
-});
-
-test('passwords and keys are listed with their variables, and nothing secret can be printed with the configuration', () => {
-  const config = parseConfig({
-    ...SANDBOX,
-    ...GRANT,
-    PROVIDER_TOKEN_URL: 'http://login.example/token?key=query-key',
-    PROVIDER_QUERY: 'type=bank&key=canary-of-16-characters',
-    MANAGEMENT_TOKEN: 'management-token-1',
-    CACHE_REDIS_URL: 'redis://:redis-secret@redis',
-    CACHE_SIGNING_KEY: 'signing-key-of-more-than-32-characters',
-    HTTPS_PROXY: 'http://user:p%40ss-word@proxy:3128',
-  });
-  expect(Object.fromEntries(passwordsAndKeysOf(config))).toMatchObject({
-    PROVIDER_TOKEN_URL: ['key=query-key'],
-    PROVIDER_QUERY: ['type=bank&key=canary-of-16-characters', 'canary-of-16-characters'],
-    HTTPS_PROXY: ['p%40ss-word', 'p@ss-word'],
-  });
-  expect(JSON.stringify(config)).not.toMatch(
-    /client-secret|query-key|canary|management-token|redis-secret|signing-key|ss-word/,
-  );
-});
-
-test('secrets may be in files', () => {
-  const { secrets } = parseConfig({
-    ...SANDBOX,
-    ...GRANT,
-    PROVIDER_CLIENT_SECRET: '',
-    PROVIDER_CLIENT_SECRET_FILE: '/secret',
-    CACHE_REDIS_URL_FILE: '/redis',
-  });
-  expect(secrets).toMatchObject({
-    PROVIDER_CLIENT_SECRET: { path: '/secret' },
-    CACHE_REDIS_URL: { path: '/redis' },
-  });
-  const file = { ...SANDBOX, PROVIDER_ACCESS_TOKEN: '', PROVIDER_ACCESS_TOKEN_FILE: '/token' };
-  expect(parseConfig(file).provider.tokenVariable).toBe('PROVIDER_ACCESS_TOKEN_FILE');
-});
-
-test('the address of a proxy may be in a variable in lower case, which takes precedence', () => {
-  const { proxies } = parseConfig({
-    ...SANDBOX,
-    HTTPS_PROXY: 'http://upper',
-    https_proxy: 'http://lower',
-    http_proxy: '',
-    HTTP_PROXY: 'http://upper',
-    no_proxy: 'lower',
-  }).provider;
-  expect([proxies.HTTPS_PROXY?.reveal(), proxies.HTTP_PROXY?.reveal()]).toEqual([
-    'http://lower',
-    'http://upper',
-  ]);
-  expect(proxies.NO_PROXY).toBe('lower');
 });
 
 test('each variable with a wrong value is named, all at once, and no value is repeated', () => {

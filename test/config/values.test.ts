@@ -77,27 +77,6 @@ test.each<[name: string, read: (config: Config) => unknown, Record<string, unkno
     expect([text, read(parseConfig({ ...SANDBOX, [name]: text }))]).toEqual([text, value]);
 });
 
-test('the variables of the client-credentials grant are read', () => {
-  const { grants } = parseConfig({
-    ...SANDBOX,
-    ...GRANT,
-    PROVIDER_TOKEN_URL: 'https://a/token?b=c&d=/?é',
-    PROVIDER_TOKEN_PARAMS: 'audience=a%20b&resource=c',
-    PROVIDER_TOKEN_FIELD: 'data.token',
-    PROVIDER_TOKEN_SCOPE: 'a b',
-  }).provider;
-  expect(grants).toMatchObject({
-    field: 'data.token',
-    scope: 'a b',
-    format: 'form',
-    auth: 'basic',
-  });
-  expect([grants?.url.reveal(), grants?.params?.reveal()]).toEqual([
-    'https://a/token?b=c&d=/?é',
-    'audience=a%20b&resource=c',
-  ]);
-});
-
 test.each<[name: string, ...right: string[]]>([
   ['PROVIDER_HEADERS', 'X-Api-Key: a:b ;x-b:c', 'a: b\nc: d\n'],
   ['CACHE_REDIS_URL', 'rediss://u:p%25@h:6379/15', 'redis://h', 'redis://h/'],

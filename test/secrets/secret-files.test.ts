@@ -231,15 +231,6 @@ describe('the runbook: write, refresh, 200, revoke', () => {
     rig.emulator.acceptSecrets(['a-wrong-client-secret']);
     await refresh().expect(200);
   });
-
-  test('a management token', async () => {
-    await start('MANAGEMENT_TOKEN_FILE');
-    await refresh().expect(200);
-    const next = 'another-management-token-1';
-    await writeFile(file(), next);
-    await refresh(next).expect(200);
-    await refresh().expect(401);
-  });
 });
 
 test('what production refuses at the start it refuses later too', async () => {
