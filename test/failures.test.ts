@@ -195,13 +195,6 @@ test('a base path that looks like another host stays a path', async () => {
   expect(rig.emulator.calls.map(({ path }) => path)).toEqual(['//127.0.0.1:9/api/v1/banks']);
 });
 
-test('a wrong name in BANK_FIELDS is told after one load', async () => {
-  rig = await startRig({ env: { BANK_FIELDS: 'codigo,ispb,nome' } });
-  await banks().expect(502);
-  expect(rig.messages().join('\n')).toContain('fields of BANK_FIELDS: codigo; nome');
-  expect(failure()?.kind).toBe('missing_field');
-});
-
 // What a provider that is none, or speaks an odd HTTP, is taken for.
 const UPGRADE =
   'HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n';

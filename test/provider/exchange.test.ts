@@ -46,10 +46,9 @@ const NO_PROXIES: ExchangeOptions['proxies'] = {
 interface Setting {
   readonly proxies?: ExchangeOptions['proxies'];
   readonly lookup?: LookupFunction;
-  readonly signal?: AbortSignal;
 }
 
-const ask = async ({ proxies = NO_PROXIES, lookup, signal }: Setting = {}) => {
+const ask = async ({ proxies = NO_PROXIES, lookup }: Setting = {}) => {
   const exchange = createExchange({
     tls: () => Promise.resolve(createSecureContext()),
     proxies,
@@ -62,7 +61,7 @@ const ask = async ({ proxies = NO_PROXIES, lookup, signal }: Setting = {}) => {
     headers: { 'user-agent': 'banks-bff/0.0.0-test' },
     maxBodyBytes: MAX_BODY_BYTES,
     needsBody: (status) => status === 200,
-    signal: signal ?? new AbortController().signal,
+    signal: new AbortController().signal,
   });
   return { ...response, body: response.body.toString() };
 };
@@ -87,24 +86,12 @@ describe('a compressed body', () => {
     ['gzip', gzipSync(text), gzipSync(bomb, { level: 1 })],
     ['br', brotliCompressSync(text), brotliCompressSync(bomb)],
   ] as const;
-  /** Framed by its length, or by the end of the connection. */
-  const FRAMES = [
-    ['its length', (length: number) => ({ 'content-length': length })],
-    ['the end of the connection', () => ({ connection: 'close' })],
-  ] as const;
 
-  test.each(
-    CODINGS.flatMap(([coding, ...bodies]) =>
-      FRAMES.map((frame) => [coding, ...frame, bodies] as const),
-    ),
-  )('in %s, framed by %s, is read up to the limit', async (coding, _frame, headersFor, bodies) => {
-    const [list, tooLarge] = bodies;
+  test.each(CODINGS)('in %s is read up to the limit', async (coding, list, tooLarge) => {
     const send =
       (body: Buffer): RequestListener =>
-      (_req, res) => {
-        res.useChunkedEncodingByDefault = false;
-        res.writeHead(200, { 'content-encoding': coding, ...headersFor(body.length) }).end(body);
-      };
+      (_req, res) =>
+        res.writeHead(200, { 'content-encoding': coding }).end(body);
     answer = send(list);
     expect((await ask()).body === text).toBe(true);
     answer = send(tooLarge);
@@ -114,18 +101,14 @@ describe('a compressed body', () => {
     });
   });
 
-  test.each([
-    ['is cut short', 'gzip', gzipSync(text).subarray(0, 1_000)],
-    ['is something else', 'br', Buffer.from('<html>')],
-    ['is empty', 'gzip', Buffer.alloc(0)],
-  ])('that %s is malformed, or empty', async (_what, coding, body) => {
-    answer = (_req, res) => res.writeHead(200, { 'content-encoding': coding }).end(body);
-    const outcome = body.length === 0 ? ask() : ask().catch((error: unknown) => error);
-    expect(await outcome).toMatchObject(body.length === 0 ? { body: '' } : { kind: 'malformed' });
+  test('that is cut short is malformed', async () => {
+    const body = gzipSync(text).subarray(0, 1_000);
+    answer = (_req, res) => res.writeHead(200, { 'content-encoding': 'gzip' }).end(body);
+    await expect(ask()).rejects.toMatchObject({ kind: 'malformed' });
   });
 
-  test.each(['deflate', 'gzip, gzip', 'constructor'])('in %s was not requested', async (coding) => {
-    answer = (_req, res) => res.writeHead(200, { 'content-encoding': coding }).end('[]');
+  test('that is encoded twice was not requested', async () => {
+    answer = (_req, res) => res.setHeader('content-encoding', ['gzip', 'gzip']).end('[]');
     await expect(ask()).rejects.toMatchObject({
       kind: 'malformed',
       message: 'the response of the provider has an encoding that was not requested',
@@ -146,24 +129,6 @@ test('a body of one byte more than the limit is not read any further, in however
   );
   await expect(ask()).rejects.toMatchObject({ kind: 'too_large' });
 });
-
-test('a body that is not needed is not waited for', async () => {
-  answer = (_req, res) => res.writeHead(503, { 'retry-after': '3' }).write('this never ends');
-  expect(await ask()).toMatchObject({ status: 503, headers: { 'retry-after': '3' }, body: '' });
-});
-
-test.each(['before', 'after'])(
-  'an exchange that is ended %s the head rejects with the reason',
-  async (when) => {
-    const ending = new AbortController();
-    const end = (): void => ending.abort(new Error('too late'));
-    answer = (_req, res) => {
-      if (when === 'after') res.writeHead(200).write('[');
-      setImmediate(end);
-    };
-    await expect(ask({ signal: ending.signal })).rejects.toThrow('too late');
-  },
-);
 
 test('each exchange has a connection of its own, which is closed after it, also if the server would keep it', async () => {
   // Without this invitation undici closes an idle connection itself, after 4 s.
@@ -211,14 +176,8 @@ describe('through a proxy', () => {
     return { proxies: { ...NO_PROXIES, HTTP_PROXY: proxy } };
   };
 
-  const OPENS_NONE = 'the proxy in HTTP_PROXY opens no connection to the provider';
   const CLOSED = /closed the connection .*, through the proxy in HTTP_PROXY/;
   test.each<[head: string, kind: string, message: RegExp]>([
-    [
-      'HTTP/1.1 407 Proxy Authentication Required\r\n\r\n',
-      'unreachable',
-      new RegExp(`${OPENS_NONE} \\(407\\)`),
-    ],
     ['SSH-2.0-OpenSSH_9.2\r\n', 'malformed', /cannot be read as HTTP.*, through the proxy in/],
     ['', 'unreachable', CLOSED],
     ['HTTP/1.1 200 OK\r\n\r\nunexpected\r\n\r\n', 'unreachable', CLOSED],

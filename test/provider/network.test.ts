@@ -1,7 +1,5 @@
-import { describe, expect, test } from '@jest/globals';
-import { mkdir, rename, symlink, writeFile } from 'node:fs/promises';
+import { expect, test } from '@jest/globals';
 import type { IncomingMessage } from 'node:http';
-import { join } from 'node:path';
 import supertest from 'supertest';
 import type { Emulator } from '../../emulator/emulator.ts';
 import type { EnvironmentVariables } from '../../src/config/variables.ts';
@@ -18,14 +16,13 @@ import {
 import { listenOn } from '../helpers/free-port.ts';
 import { leaksIn } from '../helpers/leaks.ts';
 import { runService } from '../helpers/process.ts';
-import { clientCredentialsEnv, nextLoad, startRig, type Rig } from '../helpers/rig.ts';
+import { clientCredentialsEnv, startRig, type Rig } from '../helpers/rig.ts';
 import { startTlsFront, type TlsFront, type TlsFrontOptions } from '../helpers/tls-front.ts';
 import { createTunnels, type TunnelOptions } from '../helpers/tunnel.ts';
-import { temporaryFolder } from '../helpers/temporary-folder.ts';
 
 // What stands between the service and a provider that speaks TLS: a private authority, client
-// certificates and their rotation, and a forward proxy, a real one. What is wrong with a
-// certificate of the provider is in test/doctor.
+// certificates, and a forward proxy, a real one. What is wrong with a
+// certificate of the provider is in test/doctor, and rotated files are in test/secrets.
 
 const authority = createAuthority();
 const clientAuthority = createAuthority('authority of clients');
@@ -73,12 +70,6 @@ test('a private authority is trusted by PROVIDER_TLS_CA_FILE, for the token endp
   expect(front.clients).toEqual(['none', 'none']);
   for (const { headers } of provider.calls)
     expect(headers['user-agent']).toBe('banks-bff/0.0.0-test');
-});
-
-test('a provider of another authority is named with the variable to check', async () => {
-  await startProvider();
-  const rig = await startService({ PROVIDER_TLS_CA_FILE: clientAuthority.certFile });
-  await expectFailure(rig, 'unreachable', /is not trusted; check PROVIDER_TLS_CA_FILE \(/);
 });
 
 const intermediate = createAuthority('an intermediate authority', authority);
@@ -141,58 +132,6 @@ describeWithHaproxy('a handshake that the provider refuses', () => {
     const rig = await startService({ ...env, PROVIDER_SANDBOX_BASE_URL: alerting.url });
     await expectFailure(rig, 'unreachable', message);
     expect(messages(rig)).toMatch(/requires a client certificate; check PROVIDER_TLS_CERT_FILE/);
-  });
-});
-
-describe('the rotation of a client certificate', () => {
-  /**
-   * As Kubernetes does: the files are reached through a link to a folder, which is replaced in one
-   * step.
-   */
-  const createVolume = async () => {
-    const folder = temporaryFolder('banks-volume-');
-    let generation = 0;
-    const install = async (pair: Pick<Pair, 'cert' | 'key'>): Promise<void> => {
-      generation += 1;
-      await mkdir(join(folder, `${generation}`));
-      await writeFile(join(folder, `${generation}`, 'tls.crt'), pair.cert);
-      await writeFile(join(folder, `${generation}`, 'tls.key'), pair.key);
-      await symlink(`${generation}`, join(folder, 'next'));
-      await rename(join(folder, 'next'), join(folder, 'data'));
-    };
-    const env = {
-      ...TRUST,
-      PROVIDER_TLS_CERT_FILE: join(folder, 'data', 'tls.crt'),
-      PROVIDER_TLS_KEY_FILE: join(folder, 'data', 'tls.key'),
-    };
-    return { install, env };
-  };
-
-  test('is followed by the next load; half done, or to unusable files, it leaves the last good pair in use', async () => {
-    await startStrictProvider();
-    const { install, env } = await createVolume();
-    await install(client);
-    const rig = await startService(env);
-    await getBanks(rig).expect(200);
-    const other = clientAuthority.issue('another');
-    const nextAuthority = createAuthority('the next authority');
-    const rotate = async (pair: Pick<Pair, 'cert' | 'key'>): Promise<void> => {
-      await install(pair);
-      await nextLoad(rig);
-      expect(failureOf(rig)).toBeUndefined();
-    };
-    await rotate({ cert: other.cert, key: client.key });
-    await rotate({ cert: '', key: '' });
-    await rotate(other);
-    front.requireClientOf(nextAuthority.cert);
-    await rotate(nextAuthority.issue('the last'));
-    expect(front.clients).toEqual([
-      'the service',
-      'the service',
-      'the service',
-      'another',
-      'the last',
-    ]);
   });
 });
 

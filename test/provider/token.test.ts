@@ -1,5 +1,5 @@
 import { createServer, type RequestListener } from 'node:http';
-import { rename, symlink, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import supertest from 'supertest';
@@ -58,34 +58,6 @@ test('a fixed token that is rejected is reported once with its variable, and sen
   const rejections = rig.messages().filter((message) => message.includes('401'));
   expect(rejections).toHaveLength(1);
   expect(rejections[0]).toContain('check PROVIDER_ACCESS_TOKEN;');
-});
-
-test('a token file is read for each load, whether it is written anew or replaced', async () => {
-  const file = join(directory, 'token');
-  /** As orchestrators do: a new file, and a symbolic link that is replaced in one step. */
-  const swap = async (token: string): Promise<void> => {
-    await writeFile(join(directory, token), `${token}\n`);
-    await symlink(token, join(directory, 'next'));
-    await rename(join(directory, 'next'), file);
-  };
-  // Some editors begin a file with a byte order mark.
-  await writeFile(file, '\ufefftoken-0\n');
-  rig = await startRig({
-    env: { PROVIDER_ACCESS_TOKEN: '', PROVIDER_ACCESS_TOKEN_FILE: file, CACHE_TTL: '10m' },
-    emulator: { accessTokens: ['token-0'] },
-  });
-  await eventually(hasList);
-  for (const [token, rotate] of [
-    ['token-1', () => writeFile(file, 'token-1')],
-    ['token-2', () => swap('token-2')],
-    ['token-3', () => swap('token-3')],
-  ] as const) {
-    await rotate();
-    rig.emulator.acceptTokens([token]);
-    await nextLoad(rig);
-  }
-  expect(tokensSent()).toEqual(['token-0', 'token-1', 'token-2', 'token-3']);
-  expect(failure()).toBeUndefined();
 });
 
 test('the request for the list has PROVIDER_QUERY and PROVIDER_HEADERS, which no line has', async () => {
@@ -186,23 +158,16 @@ describe('the client-credentials grant', () => {
     await getBanks().expect(200);
   });
 
-  test.each([String.raw`to"ken-1`, String.raw`to\ken-1`, 'to ken-1', 'tokén-1', 'x'.repeat(8_193)])(
-    'a token that no header can carry, or that is not redacted for sure, is refused: %.9s',
-    async (token) => {
-      const endpoint = createServer((_req, res) =>
-        res.end(JSON.stringify({ access_token: token })),
-      );
-      const PROVIDER_TOKEN_URL = `http://127.0.0.1:${await listenOn(endpoint)}/`;
-      closeLater(() => endpoint.close());
-      await startGranted({ envFor: () => ({ PROVIDER_TOKEN_URL }) });
-      await getBanks().expect(502);
-      expect(failure()).toMatchObject({
-        kind: 'no_token',
-        message: expect.stringMatching(/^the token endpoint grants a token that has /),
-      });
-      expect(upstream()).toEqual([]);
-    },
-  );
+  test.each<[why: RegExp, grant: object]>([
+    [/a token that has a character that no token has/, { access_token: 'to ken-1' }],
+    [/a token that has more than 8192 bytes/, { access_token: 'x'.repeat(8_193) }],
+    [/a token whose token_type is not Bearer/, { access_token: 'token-01', token_type: 'DPoP' }],
+  ])('one that cannot be used is refused: %s', async (why, grant) => {
+    await startGranted({ before: (emulator) => emulator.behaveToken('healthy', () => grant) });
+    await getBanks().expect(502);
+    expect(failure()).toMatchObject({ kind: 'no_token', message: expect.stringMatching(why) });
+    expect(upstream()).toEqual(['token 200']);
+  });
 
   test.each([
     ['3600', 'token 200', 'banks 200'],

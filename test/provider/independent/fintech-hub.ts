@@ -124,10 +124,6 @@ export class FintechHub {
     });
   }
 
-  forgetTheToken(): void {
-    this.token = undefined;
-  }
-
   stop(): Promise<void> {
     this.server.closeAllConnections();
     return new Promise((resolve) => this.server.close(() => resolve()));

@@ -8,8 +8,7 @@
  * - It requires a scope. Its grant has no lifetime and a token type in capitals.
  * - Its list is two objects deep, and a field name has a dot in it. Its numbers are numbers, and
  *   an absent value is an absent field.
- * - It compresses every answer, allows one request a second, and asks others to come back
- *   in an hour with a Retry-After date.
+ * - It compresses every answer.
  */
 import * as http from 'node:http';
 import * as zlib from 'node:zlib';
@@ -27,10 +26,6 @@ export interface LegacyGateway {
   readonly clientId: string;
   readonly clientSecret: string;
   readonly scope: string;
-  /** Requests for the list since the start. */
-  listRequests(): number;
-  /** Makes the gateway answer 429 with a Retry-After an hour ahead, or stop doing so. */
-  limit(on: boolean): void;
   close(): Promise<void>;
 }
 
@@ -39,18 +34,12 @@ async function listen(handler: http.RequestListener): Promise<[http.Server, stri
   return [server, `http://127.0.0.1:${await listenOn(server)}`];
 }
 
-function sendCompressed(
-  response: http.ServerResponse,
-  status: number,
-  value: unknown,
-  headers: http.OutgoingHttpHeaders = {},
-): void {
+function sendCompressed(response: http.ServerResponse, status: number, value: unknown): void {
   const body = zlib.gzipSync(JSON.stringify(value));
   response.writeHead(status, {
     'Content-Type': 'application/json',
     'Content-Encoding': 'gzip',
     'Content-Length': body.length,
-    ...headers,
   });
   response.end(body);
 }
@@ -59,9 +48,7 @@ export async function openLegacyGateway(): Promise<LegacyGateway> {
   const clientId = 'APP$BANKS';
   const clientSecret = 'S3cr&t==';
   const scope = 'banks:read';
-  const issued = new Map<string, number>();
-  let limited = false;
-  let asked = 0;
+  const issued = new Set<string>();
 
   const [auth, authUrl] = await listen((request, response) => {
     let text = '';
@@ -83,7 +70,7 @@ export async function openLegacyGateway(): Promise<LegacyGateway> {
       }
       if (form.get('scope') !== scope) return fault(400, 'invalid_scope', 'scope is required');
       const token = `GW${issued.size + 1}.${Math.random().toString(36).slice(2)}`;
-      issued.set(token, Date.now());
+      issued.add(token);
       sendCompressed(response, 200, { token_type: 'BEARER', access_token: token, scope });
     });
   });
@@ -91,18 +78,6 @@ export async function openLegacyGateway(): Promise<LegacyGateway> {
   const [api, apiUrl] = await listen((request, response) => {
     if (request.url !== '/api/v1/banks') {
       return sendCompressed(response, 404, { fault: { faultstring: 'No proxy for this path' } });
-    }
-    asked += 1;
-    if (limited) {
-      const later = new Date(Date.now() + 3_600_000).toUTCString();
-      return sendCompressed(
-        response,
-        429,
-        { fault: { faultstring: 'Quota exceeded' } },
-        {
-          'Retry-After': later,
-        },
-      );
     }
     const token = (request.headers.authorization ?? '').replace('Bearer ', '');
     if (!issued.has(token)) {
@@ -129,10 +104,6 @@ export async function openLegacyGateway(): Promise<LegacyGateway> {
     clientId,
     clientSecret,
     scope,
-    listRequests: () => asked,
-    limit: (on) => {
-      limited = on;
-    },
     close: async () => {
       await Promise.all([shut(auth), shut(api)]);
     },
