@@ -66,7 +66,6 @@ const context: ServeContext = {
 const RUN: Readonly<Record<ProgramCommand, () => Promise<number>>> = {
   serve: async () => (await import('./commands/serve.ts')).serve(context),
   doctor: async () => (await import('./commands/doctor.ts')).doctor(context),
-  'check-config': async () => (await import('./commands/check-config.ts')).printConfig(context),
 };
 
 const request = parseCommandLine(process.argv.slice(2));

@@ -9,7 +9,6 @@ import { printable } from '../printable.ts';
 const COMMANDS = {
   serve: 'run the service; the default',
   doctor: 'make one request to the provider, try stores and ports, and report each step',
-  'check-config': 'print the effective configuration and its problems',
 } as const;
 
 export type ProgramCommand = keyof typeof COMMANDS;

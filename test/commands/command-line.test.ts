@@ -11,7 +11,6 @@ test.each([
   [[], 'serve'],
   [['serve'], 'serve'],
   [['doctor'], 'doctor'],
-  [['check-config'], 'check-config'],
   [['-h'], 'help'],
   [['doctor', '--help'], 'help'],
   [['-v'], 'version'],
@@ -33,7 +32,7 @@ test.each([
   [['doctor', '--force'], '--force'],
 ])('%j is an error that names %j and what is allowed', (args, name) => {
   expect(parseCommandLine(args)).toEqual({
-    problem: `Unknown argument "${name}". Allowed: serve, doctor, check-config, --help, --version.`,
+    problem: `Unknown argument "${name}". Allowed: serve, doctor, --help, --version.`,
   });
 });
 
@@ -45,8 +44,7 @@ test.each([
   // It does not start the service.
   ['dcotor', 2, /^Unknown argument "dcotor"\. Allowed: serve, /],
   ['--version', 0, new RegExp(`^${manifest.version}\n$`)],
-  ['--help', 0, /^ {2}serve .*\n {2}doctor .*\n {2}check-config .*\n\nOptions:\n/m],
-  ['check-config', 1, /^PORT +default +3000$.*\nThe configuration has \d+ problems:\n/ms],
+  ['--help', 0, /^ {2}serve .*\n {2}doctor .*\n\nOptions:\n/m],
 ])('the program answers to %s with status %i', async (argument, status, text) => {
   const { exit, output } = runNode(resolve('dist/src/main.js'), {
     programArgs: [argument],

@@ -4,7 +4,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import supertest from 'supertest';
 import type { Emulator } from '../../emulator/emulator.ts';
-import { checkConfig } from '../../src/config/environment.ts';
+import { readConfig } from '../../src/config/environment.ts';
 import type { EnvironmentVariables } from '../../src/config/variables.ts';
 import { BANKS, emulate } from '../helpers/emulate.ts';
 import { startRig, stopAtOnce, type Rig } from '../helpers/rig.ts';
@@ -285,8 +285,10 @@ describe('at the start, a snapshot file', () => {
   const problemWith = async (content: string | Buffer): Promise<string | undefined> => {
     writeFileSync(file, content);
     const address = { PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl, CACHE_SNAPSHOT_FILE: file };
-    const { error } = await checkConfig({ ...SANDBOX, ...address });
-    return error?.message;
+    return readConfig({ ...SANDBOX, ...address }).then(
+      () => undefined,
+      (error: Error) => error.message,
+    );
   };
 
   test('may be empty, or whole or damaged one of the service’s own', async () => {
