@@ -1,22 +1,15 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { existsSync, readFileSync } from 'node:fs';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { Server } from 'node:net';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import supertest from 'supertest';
 import type { Emulator } from '../emulator/emulator.ts';
 import type { EnvironmentVariables } from '../src/config/variables.ts';
 import { VARIABLE_NAMES } from '../src/config/variables.ts';
-import { createAuthority } from './helpers/authority.ts';
-import { closeLater } from './helpers/close-later.ts';
 import { emulate } from './helpers/emulate.ts';
-import { findFreePort, listenOn } from './helpers/free-port.ts';
+import { findFreePort } from './helpers/free-port.ts';
 import { describeWithRedis, redisOfTest } from './helpers/redis-server.ts';
 import { startLoadedRig, type Rig } from './helpers/rig.ts';
-import { startTlsFront } from './helpers/tls-front.ts';
-import { createTunnels } from './helpers/tunnel.ts';
 import { eventually } from './helpers/wait-until.ts';
 import { temporaryFolder } from './helpers/temporary-folder.ts';
 
@@ -38,26 +31,6 @@ const LISTENERS = {
   MANAGEMENT_HOSTS: 'operators.example',
   KEEP_ALIVE_TIMEOUT: '33s',
   SHUTDOWN_GRACE: '13s',
-};
-const CONNECTIONS = {
-  PROVIDER_ENVIRONMENT: 'sandbox',
-  PROVIDER_SANDBOX_BASE_URL: '',
-  PROVIDER_PRODUCTION_BASE_URL: 'https://production.invalid',
-  PROVIDER_TLS_CA_FILE: '',
-  PROVIDER_TLS_CERT_FILE: '',
-  PROVIDER_TLS_KEY_FILE: '',
-  HTTP_PROXY: '',
-  HTTPS_PROXY: '',
-  NO_PROXY: 'elsewhere.example',
-};
-const TOKEN = {
-  PROVIDER_ACCESS_TOKEN: '',
-  PROVIDER_TOKEN_URL: '',
-  PROVIDER_CLIENT_ID: 'aClient',
-  PROVIDER_CLIENT_SECRET: 'clientSecret0815',
-  PROVIDER_TOKEN_SCOPE: 'banks:read',
-  PROVIDER_TOKEN_FORMAT: 'json',
-  PROVIDER_TOKEN_AUTH: 'post',
 };
 const RESPONSES = {
   BANK_LIST: 'data',
@@ -103,22 +76,33 @@ beforeEach(async () => {
 const start = (env: EnvironmentVariables): Promise<Rig> =>
   startLoadedRig({ provider: emulator, env });
 
-const listen = async (server: Server): Promise<string> => {
-  closeLater(() => server.close());
-  return `http://127.0.0.1:${await listenOn(server)}`;
-};
-
-/** Seen in the requests of test/provider. */
-const IN_REQUESTS = {
-  PROVIDER_QUERY: '',
-  PROVIDER_HEADERS: '',
-  PROVIDER_TOKEN_PARAMS: '',
-  PROVIDER_TOKEN_FIELD: '',
-};
+/** Each is in a request, or decides its way: test/provider and test/secrets see it there. */
+const SEEN_IN_REQUESTS = [
+  'PROVIDER_ENVIRONMENT',
+  'PROVIDER_SANDBOX_BASE_URL',
+  'PROVIDER_PRODUCTION_BASE_URL',
+  'PROVIDER_ACCESS_TOKEN',
+  'PROVIDER_TOKEN_URL',
+  'PROVIDER_CLIENT_ID',
+  'PROVIDER_CLIENT_SECRET',
+  'PROVIDER_TOKEN_SCOPE',
+  'PROVIDER_TOKEN_FORMAT',
+  'PROVIDER_TOKEN_AUTH',
+  'PROVIDER_TOKEN_PARAMS',
+  'PROVIDER_TOKEN_FIELD',
+  'PROVIDER_QUERY',
+  'PROVIDER_HEADERS',
+  'PROVIDER_TLS_CA_FILE',
+  'PROVIDER_TLS_CERT_FILE',
+  'PROVIDER_TLS_KEY_FILE',
+  'HTTP_PROXY',
+  'HTTPS_PROXY',
+  'NO_PROXY',
+];
 
 test('every variable, or the one whose file it names, is in a group', () => {
-  const groups = { ...LISTENERS, ...CONNECTIONS, ...TOKEN, ...RESPONSES, ...CHECKS, ...TIMES };
-  const names = Object.keys({ ...groups, ...STORES, ...IN_REQUESTS });
+  const groups = { ...LISTENERS, ...RESPONSES, ...CHECKS, ...TIMES, ...STORES };
+  const names = [...Object.keys(groups), ...SEEN_IN_REQUESTS];
   const isHere = (name: string): boolean =>
     names.includes(name) || names.includes(name.replace(/_FILE$/, ''));
   expect(VARIABLE_NAMES.filter((name) => !isHere(name))).toEqual([]);
@@ -144,62 +128,6 @@ test('the listeners have their ports, hosts and times', async () => {
   expect(rig.log()).toContain('"graceMs":13000');
   rig.clock.advance(13_000);
   await stopped;
-});
-
-test('connections to the provider and to the token endpoint take their proxies, and TLS its files', async () => {
-  const tunnels = { http: [] as string[], https: [] as string[] };
-  const startProxy = (targets: string[]): Promise<string> =>
-    listen(createTunnels({ onConnect: ({ url = '' }) => void targets.push(url) }));
-  const authority = createAuthority();
-  const pair = authority.issue('localhost');
-  const front = await startTlsFront({
-    to: emulator.baseUrl,
-    pair,
-    clientAuthority: authority.cert,
-  });
-  closeLater(() => front.close());
-  const client = authority.issue('the service');
-  const rig = await start({
-    ...CONNECTIONS,
-    PROVIDER_SANDBOX_BASE_URL: front.url,
-    PROVIDER_TLS_CA_FILE: authority.certFile,
-    PROVIDER_TLS_CERT_FILE: client.certFile,
-    PROVIDER_TLS_KEY_FILE: client.keyFile,
-    PROVIDER_ACCESS_TOKEN: '',
-    PROVIDER_TOKEN_URL: emulator.tokenUrl,
-    PROVIDER_CLIENT_ID: 'emulator-client',
-    PROVIDER_CLIENT_SECRET: 'emulator-secret',
-    HTTP_PROXY: await startProxy(tunnels.http),
-    HTTPS_PROXY: await startProxy(tunnels.https),
-  });
-  expect(rig.service.list.status().state).toBe('fresh');
-  expect(front.clients).toEqual(['the service']);
-  expect(tunnels.https).toEqual([`localhost:${front.port}`]);
-  expect(tunnels.http).toEqual([new URL(emulator.tokenUrl).host]);
-});
-
-test('the token is requested as configured, and sent to the provider', async () => {
-  const grants: { readonly client: string | undefined; readonly body: unknown }[] = [];
-  const grant = JSON.stringify({ access_token: 'granted', token_type: 'Bearer', expires_in: 600 });
-  const answer = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
-    grants.push({ client: req.headers.authorization, body: JSON.parse(await text(req)) });
-    res.setHeader('content-type', 'application/json').end(grant);
-  };
-  const endpoint = await listen(createServer((req, res) => void answer(req, res)));
-  emulator.acceptTokens(['granted']);
-  await start({ ...TOKEN, PROVIDER_TOKEN_URL: `${endpoint}/token` });
-  expect(grants).toEqual([
-    {
-      client: undefined,
-      body: {
-        grant_type: 'client_credentials',
-        scope: 'banks:read',
-        client_id: 'aClient',
-        client_secret: 'clientSecret0815',
-      },
-    },
-  ]);
-  expect(emulator.calls[0]?.headers.authorization).toBe('Bearer granted');
 });
 
 test('a response has the published fields and the configured headers, and the log its address', async () => {

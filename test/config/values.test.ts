@@ -19,11 +19,6 @@ test.each<[name: string, read: (config: Config) => unknown, Record<string, unkno
   ['MANAGEMENT_PORT', ({ management }) => management.listen?.port, { off: undefined, '0': 0 }],
   ['MANAGEMENT_HOSTS', ({ management }) => management.hosts, { 'A.b, c-d.e': ['a.b', 'c-d.e'] }],
   [
-    'PROVIDER_SANDBOX_BASE_URL',
-    ({ provider }) => provider.baseUrl.href,
-    { 'http://a.example:8/x': 'http://a.example:8/x' },
-  ],
-  [
     'PROVIDER_TIMEOUT',
     ({ provider }) => provider.timeoutMs,
     { '10ms': 10, '9.5ms': 10, '0.01s': 10, '1.25s': 1_250, '12m': 720_000, '366d': 366 * DAY },
@@ -33,12 +28,6 @@ test.each<[name: string, read: (config: Config) => unknown, Record<string, unkno
     ({ provider }) => provider.maxBodyBytes,
     { '1b': 1, '512KB': 524_288, '1.25kb': 1_280, '16mb': 16_777_216 },
   ],
-  [
-    'PROVIDER_QUERY',
-    ({ provider }) => provider.query?.reveal(),
-    { 'pageSize=1000': 'pageSize=1000', 'a=b&c=%20/?d': 'a=b&c=%20/?d' },
-  ],
-  ['NO_PROXY', ({ provider }) => provider.proxies.NO_PROXY, { '10.0.0.0/8,*.a': '10.0.0.0/8,*.a' }],
   [
     'HTTPS_PROXY',
     ({ provider: { proxies } }) => proxies.HTTPS_PROXY?.reveal(),
@@ -53,7 +42,6 @@ test.each<[name: string, read: (config: Config) => unknown, Record<string, unkno
     },
   ],
   ['BANK_REQUIRED_FIELDS', ({ banks }) => banks.requiredFields, { 'a, ção': ['a', 'ção'] }],
-  ['BANK_LIST', ({ banks }) => banks.listPath, { 'data.banks': 'data.banks' }],
   ['GUARD_MIN_BANKS', ({ guard }) => guard.minBanks, { '0': 0, '500': 500 }],
   ['GUARD_MAX_SHRINK', ({ guard }) => guard.maxShrink, { '0%': 0, '12.5%': 0.125, '100%': 1 }],
   [
@@ -70,8 +58,6 @@ test.each<[name: string, read: (config: Config) => unknown, Record<string, unkno
     ({ trustProxy }) => trustProxy,
     { '0': 0, '99': 99, '10.0.0.0/8, ::1': ['10.0.0.0/8', '::1'] },
   ],
-  ['HOT_PATH', ({ hotPath }) => hotPath, { on: true, off: false }],
-  ['LOG_LEVEL', ({ logLevel }) => logLevel, { silent: 'silent' }],
 ])('%s is read', (name, read, values) => {
   for (const [text, value] of Object.entries(values))
     expect([text, read(parseConfig({ ...SANDBOX, [name]: text }))]).toEqual([text, value]);
