@@ -16,12 +16,10 @@ export interface TlsFrontOptions {
   /** PEM: clients must show a certificate of this authority. Unset: none is asked for. */
   readonly clientAuthority?: string;
   readonly host?: string;
-  /** The only version offered, such as `TLSv1.1`; Node's own unless given. */
-  readonly version?: 'TLSv1.1' | 'TLSv1.2' | 'TLSv1.3';
 }
 
 export const startTlsFront = async (options: TlsFrontOptions) => {
-  const { to, pair, clientAuthority, version } = options;
+  const { to, pair, clientAuthority } = options;
   const clients: string[] = [];
   const sockets = new Set<Socket>();
   const server = createServer({
@@ -32,7 +30,6 @@ export const startTlsFront = async (options: TlsFrontOptions) => {
       requestCert: true,
       rejectUnauthorized: true,
     }),
-    ...(version && { minVersion: version, maxVersion: version, ciphers: 'DEFAULT:@SECLEVEL=0' }),
   });
   // Also those whose handshake never ends, which close() would wait for.
   server.on('connection', (socket: Socket) => {

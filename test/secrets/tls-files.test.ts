@@ -5,8 +5,8 @@ import { readTlsFiles, type TlsFiles } from '../../src/secrets/tls-files.ts';
 import { createAuthority, encryptedKey, type Pair } from '../helpers/authority.ts';
 import { temporaryFolder } from '../helpers/temporary-folder.ts';
 
-// What is said about files of mutual TLS that cannot be used. What happens meanwhile:
-// secret-files.test.ts.
+// What is said about files of mutual TLS that cannot be used. What happens meanwhile, and a key that
+// does not fit: secret-files.test.ts.
 
 const authority = createAuthority();
 const pair = authority.issue('the service');
@@ -31,8 +31,6 @@ const problemsOf = async (files: TlsFiles): Promise<string[]> =>
   );
 
 test.each<[string, TlsFiles]>([
-  ['no files', { [CA]: undefined, [CERT]: undefined, [KEY]: undefined }],
-  ['files that fit each other', {}],
   ['a chain', { [CERT]: file('chain', pair.cert + authority.cert) }],
   ['a byte order mark', { [KEY]: file('marked', `\uFEFF${pair.key}`) }],
   ['text around certificates', { [CA]: file('text', `A\n${authority.cert}\nB\n${pair.cert}C\n`) }],
@@ -46,29 +44,13 @@ const damaged = other.cert.split('\n').toSpliced(2, 1).join('\n');
 
 test.each<[string, TlsFiles, problem: string]>([
   [
-    'a missing file',
-    { [CA]: '/nowhere' },
-    `${CA} cannot be read (ENOENT); it must be a regular file`,
-  ],
-  [
-    'too large a file',
-    { [CERT]: file('large', 'x'.repeat(1_048_577)) },
-    `${CERT} cannot be read (more`,
-  ],
-  [
     'a damaged authority among others',
     { [CA]: file('damaged', authority.cert + damaged + pair.cert) },
     `${CA} contains no certificate in PEM, or a damaged one; it needs`,
   ],
   ['no authority', { [CA]: file('no-ca', 'nothing') }, `${CA} contains no certificate in PEM`],
   ['no key', { [KEY]: pair.certFile }, `${KEY} contains no private key in PEM`],
-  ['no certificate', { [CERT]: pair.keyFile }, `${CERT} contains no certificate in PEM`],
   ['an encrypted key', { [KEY]: encryptedKey(pair) }, `${KEY} contains no private key in PEM`],
-  [
-    'the key of another',
-    { [KEY]: other.keyFile },
-    `${KEY} does not fit ${CERT} (ERR_OSSL_X509_KEY_VALUES_MISMATCH);`,
-  ],
 ])(
   '%s is a problem that names its variable, its cause and the way out',
   async (_what, files, problem) => {
