@@ -314,6 +314,19 @@ describe('a service by itself', () => {
     expect(await callsIn(stage, DUE_MS - 30_000)).toBe(1);
   });
 
+  test('serves a list of its snapshot no longer than one that it has loaded', async () => {
+    const stage = createStage();
+    const before = await startAlone(stage);
+    await before.stop();
+    await stage.pass(TTL_MS);
+    stage.answer(outage);
+    const after = await startAlone(stage, { snapshot: before.snapshot });
+    await stage.pass(MAX_STALE_MS - 10);
+    expect(after.version()).toBe(1);
+    await stage.pass(10);
+    expect(after.version()).toBeUndefined();
+  });
+
   test('restores no list that is too old, and shows that it has none', async () => {
     const stage = createStage();
     const before = await startAlone(stage);
