@@ -151,6 +151,7 @@ describe('a forged list', () => {
 
   test.each<[string, EnvironmentVariables, string]>([
     ['BANK_FIELDS', { BANK_FIELDS: 'ispb,code,name' }, OTHER_CONFIGURATION],
+    ['source of a field', { BANK_FIELDS: 'code,ispb,name:fullName' }, OTHER_CONFIGURATION],
     ['BANK_REQUIRED_FIELDS', { BANK_REQUIRED_FIELDS: 'name' }, OTHER_CONFIGURATION],
     ['BANK_LIST', { BANK_LIST: 'data' }, OTHER_CONFIGURATION],
     ['base address', { PROVIDER_SANDBOX_BASE_URL: 'http://127.0.0.1:9' }, OTHER_CONFIGURATION],
