@@ -1,10 +1,11 @@
 import { expect, test } from '@jest/globals';
 import { once } from 'node:events';
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { Agent, get } from 'node:http';
 import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { closeLater } from '../helpers/close-later.ts';
+import { BANKS, makeBanks } from '../helpers/emulate.ts';
 import { findFreePort, listenOn } from '../helpers/free-port.ts';
 import { createProcessStage } from '../helpers/process-stage.ts';
 import { eventually, waitUntil } from '../helpers/wait-until.ts';
@@ -115,7 +116,7 @@ test('SIGTERM while Redis does not answer at the start ends it', async () => {
   ]);
 });
 
-test('a stop waits for the snapshot that is being written', async () => {
+test('a stop waits for the snapshot that is being written, and for a list that came meanwhile', async () => {
   // A disk so slow that the write is under way when the signal comes.
   const slowDisk = `
     import { open } from 'node:fs/promises';
@@ -124,10 +125,17 @@ test('a stop waits for the snapshot that is being written', async () => {
     const { sync } = FileHandle;
     FileHandle.sync = function () { return new Promise((resolve) => setTimeout(() => resolve(sync.call(this)), 500)); };
     await file.close();`;
-  const { end } = await start({ CACHE_SNAPSHOT_FILE: inFolder('snapshot') }, slowDisk);
+  const [path, token] = [inFolder('snapshot'), 'operator-token-0123456789'];
+  const env = { CACHE_SNAPSHOT_FILE: path, MANAGEMENT_TOKEN: token };
+  const { managementUrl, end } = await start(env, slowDisk);
+  emulator().setBanks(makeBanks(BANKS.length));
+  const headers = { Authorization: `Bearer ${token}` };
+  const refreshed = await fetch(`${managementUrl}/refresh`, { method: 'POST', headers });
+  expect(refreshed.status).toBe(200);
   // With SIGTERM the notice to load balancers would be longer than the write.
   expect(await end('SIGINT')).toBe(0);
   expect(readdirSync(folder())).toEqual(['snapshot']);
+  expect(readFileSync(path, 'utf8')).toContain('"name":"Banco 0"');
 });
 
 /**
