@@ -294,6 +294,24 @@ describe('the client-credentials grant', () => {
     },
   );
 
+  test('a token that is refused while the next one arrives is replaced by that one', async () => {
+    await startGranted({ env: { LOG_LEVEL: 'debug' } });
+    await eventually(hasList);
+    const [old] = tokensSent();
+    const renewals = () => rig.messages().filter((message) => message === 'token: renewed');
+    rig.emulator.respondWith((req, res) => {
+      const isRefused = req.headers.authorization === `Bearer ${old}`;
+      void eventually(() => renewals().length === 2).then(() =>
+        res.writeHead(isRefused ? 401 : 200).end(JSON.stringify(BANKS)),
+      );
+    });
+    // The first load after the time of renewal.
+    rig.clock.skip(3_060_001);
+    expect(await refresh(rig)).toBeUndefined();
+    expect(tokensSent()).toEqual([old, old, expect.any(String)]);
+    expect(rig.emulator.tokenCalls()).toBe(2);
+  });
+
   test('a 401 that was temporary ends with the next load, also while the endpoint is unavailable', async () => {
     await startGranted();
     await eventually(hasList);
