@@ -37,6 +37,8 @@ export interface RigOptions {
   readonly ioClock?: Clock;
   /** Resolves the provider's name. */
   readonly lookup?: LookupFunction;
+  /** How many lines the log has lost; by default none. */
+  readonly lostLines?: () => number;
   /** The random numbers for jitter; by default always 0.5. */
   readonly random?: () => number;
 }
@@ -65,7 +67,10 @@ export const openRig = async (options: RigOptions = {}) => {
   });
   const service = createService(config, {
     version: '0.0.0-test',
-    logDestination: { write: (line: string) => void lines.push(line) },
+    logDestination: {
+      write: (line: string) => void lines.push(line),
+      lostLines: options.lostLines ?? (() => 0),
+    },
     clock,
     ioClock: options.ioClock ?? patientClock,
     random: options.random ?? (() => 0.5),

@@ -202,6 +202,15 @@ test('nothing that a client sends makes a new series but one for all of its kind
   );
 });
 
+test('lost log lines are counted once, however often they are scraped', async () => {
+  let lost = 3;
+  rig = await startRig({ lostLines: () => lost });
+  await expectSamples({ banks_log_lines_lost_total: 3 });
+  await expectSamples({ banks_log_lines_lost_total: 3 });
+  lost = 5;
+  await expectSamples({ banks_log_lines_lost_total: 5 });
+});
+
 test('token renewals are counted; a store that is not configured is not exposed', async () => {
   rig = await startLoadedRig({
     envFor: clientCredentialsEnv,
