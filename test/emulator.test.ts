@@ -86,6 +86,9 @@ test('the control API switches behaviours, and stays reachable while the provide
   await expect(askList()).rejects.toThrow('fetch failed');
   await control('/behaviour/healthy');
   expect((await askList()).status).toBe(200);
+  // On the same address as before, and on no other.
+  const { port } = new URL(emulator.baseUrl);
+  await expect(fetch(`http://127.0.0.2:${port}/`)).rejects.toThrow('fetch failed');
 });
 
 test('a request that hangs is cut off when connections are refused', async () => {
