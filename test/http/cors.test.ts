@@ -99,6 +99,8 @@ test.each<[what: string, origins: string, told: Told]>([
       expect(headers.get('cross-origin-resource-policy')).toBe(resourcePolicy);
     }
     expect(preflight.headers.get('access-control-allow-methods')).toBe(reader && 'GET, HEAD');
+    const unchanged = await ask('GET /banks', origin, 'If-None-Match: *');
+    expect([unchanged.status, unchanged.headers.get('vary')]).toEqual([304, vary[0]]);
   }
   // Of what never became a request, nobody knows the origin.
   const [refusal] = await sendRaw(rig.url, 'garbage\r\n\r\n');
