@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import { constants } from 'node:os';
-import type { ProgramCommand, ServeContext, StopSignal } from './commands/command-line.ts';
+import type { CommandContext, ProgramCommand, StopSignal } from './commands/command-line.ts';
 
 // The process: its arguments, environment, signals, output and exit status. Nothing else touches
 // these.
@@ -44,7 +44,7 @@ process.on('uncaughtException', (error) => {
   process.exit(1);
 });
 
-const context: ServeContext = {
+const context: CommandContext = {
   // oxlint-disable-next-line node/no-process-env -- the one place that reads it
   env: process.env,
   version: readVersion(),

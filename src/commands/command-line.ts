@@ -77,9 +77,6 @@ export interface CommandContext {
   readonly write: (text: string) => void;
   /** Writes to standard error, within a bounded time. */
   readonly writeError: (text: string) => void;
-}
-
-export interface ServeContext extends CommandContext {
   readonly openLog: () => LogDestination;
   /**
    * Resolves with the first signal that asks the process to stop, also one that came before

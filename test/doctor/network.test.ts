@@ -1,5 +1,4 @@
 import { expect, test } from '@jest/globals';
-import { createServer } from 'node:net';
 import type { EnvironmentVariables } from '../../src/config/variables.ts';
 import { createAuthority, type Pair } from '../helpers/authority.ts';
 import { closeLater } from '../helpers/close-later.ts';
@@ -9,7 +8,6 @@ import {
   startForwardProxy,
   type ForwardProxyOptions,
 } from '../helpers/forward-proxy.ts';
-import { listenOn } from '../helpers/free-port.ts';
 import { leaksIn } from '../helpers/leaks.ts';
 import { runDoctor } from '../helpers/run-doctor.ts';
 import { startTlsFront } from '../helpers/tls-front.ts';
@@ -66,10 +64,9 @@ describeWithProxy('a forward proxy', () => {
     closeLater(() => proxy.kill());
     return proxy;
   };
-  const credentials = { user: 'user', password: PASSWORD };
 
   test('is passed over mutual TLS', async () => {
-    const proxy = await startProxy({ credentials });
+    const proxy = await startProxy({ credentials: { user: 'user', password: PASSWORD } });
     const { status, text, linesOf } = await runDoctor({
       ...mutual(client),
       PROVIDER_SANDBOX_BASE_URL: await startProvider(),
@@ -82,24 +79,14 @@ describeWithProxy('a forward proxy', () => {
     );
   });
 
-  const NO_PROVIDER = { PROVIDER_SANDBOX_BASE_URL: 'https://localhost:9' };
-  const NO_PROXY_THERE = { HTTPS_PROXY: 'http://127.0.0.1:9' };
-  const OTHER_PASSWORD = { credentials: { user: 'user', password: 'other' } };
-  const NO_AUTHORITY = { PROVIDER_TLS_CA_FILE: '' };
-  test.each<[string, RegExp, string, ForwardProxyOptions, EnvironmentVariables]>([
-    ['with another password', /\(401\)/, 'HTTPS_PROXY', OTHER_PASSWORD, {}],
-    ['that does not allow the port', /\(403\)/, 'HTTPS_PROXY', { onlyPort: 443 }, {}],
-    ['that cannot reach the provider', /\(500\)/, 'PROVIDER_SANDBOX_BASE_URL', {}, NO_PROVIDER],
-    ['that is not there', /\(ECONNREFUSED\)/, 'HTTPS_PROXY', {}, NO_PROXY_THERE],
-    ['behind which TLS fails', /is not trusted/, 'PROVIDER_TLS_CA_FILE', {}, NO_AUTHORITY],
-  ])('%s fails at the address', async (_what, says, variable, options, env) => {
-    const proxy = await startProxy(options);
-    const base = {
+  test('that refuses the user fails at the address', async () => {
+    const proxy = await startProxy({ credentials: { user: 'user', password: 'other' } });
+    const env = {
       ...TRUSTING,
       PROVIDER_SANDBOX_BASE_URL: await startProvider(),
       HTTPS_PROXY: `http://user:${PASSWORD}@127.0.0.1:${proxy.port}`,
     };
-    await expectFailure({ ...base, ...env }, ['address', says, variable]);
+    await expectFailure(env, ['address', /\(401\)/, 'HTTPS_PROXY']);
   });
 
   test('that hangs fails at the address', async () => {
@@ -115,17 +102,7 @@ describeWithProxy('a forward proxy', () => {
   });
 });
 
-test('the wrong scheme, a silent server and a certificate for another name fail at the address', async () => {
-  const { baseUrl } = await emulate();
-  const inTls = { PROVIDER_SANDBOX_BASE_URL: baseUrl.replace('http:', 'https:') };
-  await expectFailure(inTls, ['address', /\(ERR_SSL_\w+\)/, 'PROVIDER_SANDBOX_BASE_URL']);
-  const silent = createServer((socket) => closeLater(() => socket.destroy()));
-  closeLater(() => silent.close());
-  const port = await listenOn(silent);
-  await expectFailure(
-    { PROVIDER_SANDBOX_BASE_URL: `https://127.0.0.1:${port}`, PROVIDER_TIMEOUT: '500ms' },
-    ['address', /no complete response within 500 ms/, 'PROVIDER_TIMEOUT'],
-  );
+test('a certificate for another name fails at the address', async () => {
   const address = (await startProvider('127.0.0.2')).replace('localhost', '127.0.0.2');
   await expectFailure({ ...mutual(client), PROVIDER_SANDBOX_BASE_URL: address }, [
     'address',
