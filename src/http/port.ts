@@ -27,8 +27,8 @@ export interface PortOptions extends ReadinessOptions {
 interface OwnOptions {
   /** The origins whose pages may read the responses. */
   readonly origins: Config['corsOrigins'];
-  /** Whose successes are logged at level debug. */
-  readonly routineRoutes: ReadonlySet<string>;
+  /** Whether a route's successes are logged at level debug. */
+  readonly isRoutine: (route: string) => boolean;
   readonly emit: (event: RequestEvent | ConnectionDroppedEvent) => void;
 }
 

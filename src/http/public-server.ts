@@ -19,7 +19,7 @@ export const createPublicServer = (config: Config, options: PublicServerOptions)
   const port = createPort(config, {
     ...options,
     origins: config.corsOrigins,
-    routineRoutes: PROBES,
+    isRoutine: (route) => PROBES.has(route),
   });
   const answerBanks = createAnswerBanks({
     list,

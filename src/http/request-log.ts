@@ -23,8 +23,8 @@ interface RequestLogOptions {
   readonly logDestination: DestinationStream;
   readonly redact: Redaction['redact'];
   readonly clientAddress: ClientAddress;
-  /** Whose successes are logged at level debug: they come every few seconds. */
-  readonly routineRoutes: ReadonlySet<string>;
+  /** Whether a route's successes are logged at level debug: they come every few seconds. */
+  readonly isRoutine: (route: string) => boolean;
   /** Is given every finished request, whatever the log's level. */
   readonly emit: (event: RequestEvent) => void;
 }
@@ -32,7 +32,7 @@ interface RequestLogOptions {
 export type RequestLog = ReturnType<typeof createRequestLog>;
 
 export const createRequestLog = (options: RequestLogOptions) => {
-  const { logger, logDestination, redact, clientAddress, routineRoutes, emit } = options;
+  const { logger, logDestination, redact, clientAddress, isRoutine, emit } = options;
   /** Of the requests that Express is handling. */
   const records = new WeakMap<ServerResponse, RequestRecord>();
   const isoTime = createIsoTime();
@@ -71,7 +71,7 @@ export const createRequestLog = (options: RequestLogOptions) => {
     wrapSerializers: false,
     customLogLevel: (req, res) => {
       if (res.err) return 'error';
-      if (routineRoutes.has(routeOf(req))) return res.statusCode < 400 ? 'debug' : 'info';
+      if (isRoutine(routeOf(req))) return res.statusCode < 400 ? 'debug' : 'info';
       if (!isServerError(res.statusCode)) return 'info';
       const listState = records.get(res)?.listState;
       return listState !== undefined && !isServable(listState) ? 'error' : 'warn';

@@ -6,7 +6,6 @@ import type { Config } from '../config/config.ts';
 import type { HttpFront } from '../http-front/index.ts';
 import { refuseMethod } from '../http/app.ts';
 import { sendUncached } from '../http/headers.ts';
-import { PROBES } from '../http/health.ts';
 import { createPort, type PortOptions } from '../http/port.ts';
 import type { ManagementRefusedEvent } from '../telemetry/events.ts';
 import type { Minute } from '../telemetry/history.ts';
@@ -39,7 +38,8 @@ export const createManagementServer = (
   const port = createPort(config, {
     ...options,
     origins: [],
-    routineRoutes: ROUTINE_ROUTES,
+    // An open status page asks every 5 s, and Prometheus asks for ever.
+    isRoutine: (route) => route !== '/refresh',
     emit: () => undefined,
   });
   const instance = { environment, version, hostName: hostname(), fields: config.banks.fields };
@@ -67,7 +67,6 @@ export const createManagementServer = (
       });
       resource('/', statusPage);
       resource('/status-page.css', file('status-page.css', 'text/css'));
-      resource('/plots.css', file('plots.css', 'text/css'));
       resource('/status-page.js', file('status-page.js', 'text/javascript'));
       app
         .route('/refresh')
@@ -79,16 +78,6 @@ export const createManagementServer = (
 
 /** For Prometheus, probes and some open status pages. */
 const MAX_CONNECTIONS = 100;
-
-/** An open status page asks every 5 s, and Prometheus asks for ever. */
-const ROUTINE_ROUTES = new Set([
-  ...PROBES,
-  '/metrics',
-  '/',
-  '/status-page.css',
-  '/plots.css',
-  '/status-page.js',
-]);
 
 /** The status page loads nothing from anywhere else. */
 const POLICY =

@@ -124,7 +124,7 @@ test('after the beginning of a response a fault ends the connection, and is one 
     clock,
     isDraining: () => false,
     origins: [],
-    routineRoutes: new Set(),
+    isRoutine: () => false,
     emit: () => undefined,
     ...parts,
   });

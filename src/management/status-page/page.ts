@@ -42,7 +42,6 @@ export const renderPage = (content: PageContent): Html => {
         <title>${titleOf(verdict)}</title>
         <link rel="icon" href="data:," />
         <link rel="stylesheet" href="status-page.css" />
-        <link rel="stylesheet" href="plots.css" />
         <script src="status-page.js" type="module"></script>
         <noscript><meta http-equiv="refresh" content="30" /></noscript>
       </head>
