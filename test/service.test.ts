@@ -17,22 +17,6 @@ import { eventually, waitUntil } from './helpers/wait-until.ts';
 
 // What belongs to no single part of the service: the end of all.
 
-test('while draining, every response says that its connection ends', async () => {
-  const rig = await startLoadedRig();
-  await rig.service.list.refresh();
-  const stopped = rig.service.stop({ noticeMs: 3_000 });
-  for (const path of ['/banks', '/healthz', '/nothing']) {
-    const answer = await fetch(rig.url + path);
-    await answer.arrayBuffer();
-    expect([path, answer.headers.get('connection')]).toEqual([path, 'close']);
-  }
-  // Somebody may be watching.
-  await supertest(rig.managementUrl).get('/').expect(200);
-  rig.clock.advance(3_000);
-  await stopped;
-  expect(rig.clock.waits()).toEqual([]);
-});
-
 describeWithRedis('while requests are still answered before the end', () => {
   test('failures of Redis, the snapshot and a secret file are reported', async () => {
     const redis = await redisOfTest();

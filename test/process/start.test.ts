@@ -90,6 +90,7 @@ test('an invalid configuration ends it with status 1, a line for each problem, a
     // These are checked by libraries.
     TRUST_PROXY: '0.0.0.0/0',
     CACHE_REDIS_URL: 'redis://:SECRET%zz@127.0.0.1',
+    CACHE_SNAPSHOT_FILE: inFolder('pipe'),
     // It would make Node print tokens.
     NODE_DEBUG: 'stream',
   });
@@ -100,11 +101,12 @@ test('an invalid configuration ends it with status 1, a line for each problem, a
     'CACHE_TTLL: is not a variable of this service',
     'NODE_DEBUG: makes Node print what passes through it, secrets included',
     'CACHE_REDIS_URL: is not a Redis address',
+    'CACHE_SNAPSHOT_FILE: cannot be read (not a regular file)',
     'MANAGEMENT_TOKEN_FILE: cannot be read (not a regular file)',
     'PROVIDER_ACCESS_TOKEN_FILE: is the demo secret, which is public',
     'PROVIDER_TLS_CA_FILE: cannot be read (ENOENT)',
   ]);
-  expect(output()).toContain('has 8 problems:');
+  expect(output()).toContain('has 9 problems:');
   expect(output()).not.toMatch(/SECRET|^ +at /m);
 });
 
