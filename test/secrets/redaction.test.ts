@@ -5,7 +5,6 @@ import { createRedaction } from '../../src/secrets/redaction.ts';
 // contains a secret: echo.test.ts.
 
 const SECRETS = {
-  'a JWT': 'eyJhbGciOiJub25lIn0.eyJzdWIiOiJiYW5rcyJ9._-aB~+/=',
   'every visible character': Buffer.from(
     Array.from({ length: 94 }, (_, index) => 33 + index),
   ).toString(),
@@ -59,11 +58,4 @@ test('of a variable the two newest values are removed, and those of others stay'
   for (const token of ['token-01', 'token-02', 'token-01', 'token-03']) addSecret('TOKEN', [token]);
   expect(redact('token-01 token-02 token-03')).toBe('[redacted] token-02 [redacted]');
   expect(redact('the-client-secret')).toBe('[redacted]');
-});
-
-test('what would also be in ordinary lines is not looked for', () => {
-  const { addSecret, redact } = createRedaction();
-  addSecret('SECRET', ['abcdefg', '1234567', '-------', 'a1!', '']);
-  const line = '{"time":12345678,"text":"abcdefgh ---------- a1!"}';
-  expect(redact(line)).toBe(line);
 });
