@@ -22,15 +22,18 @@ export interface MetricsOptions {
   /** The state of each file that holds a secret, a certificate or a key. */
   readonly secretFiles: () => readonly SecretFileState[];
   readonly version: string;
-  /** How many lines the log has lost so far. */
-  readonly lostLogLines: () => number;
 }
 
-export const createMetrics = (config: Config, options: MetricsOptions) => {
+/** @param lostLogLines gives how many lines the log has lost so far */
+export const createMetrics = (
+  config: Config,
+  options: MetricsOptions,
+  lostLogLines: () => number,
+) => {
   // Not prom-client's global registry: two services can live in one process.
   const registry = new Registry();
   addGauges(registry, config, options);
-  const counters = createCounters(registry, options);
+  const counters = createCounters(registry, lostLogLines);
   const requests = createRequestMetrics();
   let hasNodeMetrics = false;
 
@@ -180,7 +183,7 @@ const addGauges = (
   );
 };
 
-const createCounters = (registry: Registry, { lostLogLines }: MetricsOptions) => {
+const createCounters = (registry: Registry, lostLogLines: () => number) => {
   /** Counts for each of the label's `values`, from 0. */
   const counter = (name: string, label: string, values: readonly string[], help: string) => {
     const counts = new Counter({ name, help, labelNames: [label], registers: [registry] });
