@@ -102,7 +102,12 @@ describeWithProxy('a forward proxy', () => {
   });
 });
 
-test('a certificate for another name fails at the address', async () => {
+test('a certificate of an unknown authority, or for another name, fails at the address', async () => {
+  await expectFailure({ PROVIDER_SANDBOX_BASE_URL: await startProvider() }, [
+    'address',
+    /is not trusted/,
+    'PROVIDER_TLS_CA_FILE',
+  ]);
   const address = (await startProvider('127.0.0.2')).replace('localhost', '127.0.0.2');
   await expectFailure({ ...mutual(client), PROVIDER_SANDBOX_BASE_URL: address }, [
     'address',
