@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import { constants } from 'node:os';
-import type { CommandContext, ProgramCommand, StopSignal } from './commands/command-line.ts';
+import type { ProgramCommand, ServeContext, StopSignal } from './commands/command-line.ts';
 
 // The process: its arguments, environment, signals, output and exit status. Nothing else touches
 // these.
@@ -44,7 +44,7 @@ process.on('uncaughtException', (error) => {
   process.exit(1);
 });
 
-const context: CommandContext = {
+const context: ServeContext = {
   // oxlint-disable-next-line node/no-process-env -- the one place that reads it
   env: process.env,
   version: readVersion(),
@@ -63,9 +63,11 @@ const context: CommandContext = {
 };
 
 /** Each command is loaded only when it is used. */
-const RUN: Readonly<Record<ProgramCommand, () => Promise<number>>> = {
+const RUN: Readonly<Record<ProgramCommand, (argument: string) => Promise<number>>> = {
   serve: async () => (await import('./commands/serve.ts')).serve(context),
   doctor: async () => (await import('./commands/doctor.ts')).doctor(context),
+  snapshot: async (file) => (await import('./commands/snapshot.ts')).snapshot(file, context),
+  'check-config': async () => (await import('./commands/check-config.ts')).printConfig(context),
 };
 
 const request = parseCommandLine(process.argv.slice(2));
@@ -73,16 +75,17 @@ if (request === 'help') {
   context.write(USAGE);
 } else if (request === 'version') {
   context.write(`${context.version}\n`);
-} else if (typeof request === 'object') {
+} else if ('problem' in request) {
   writeError(request.problem);
   process.exitCode = 2;
 } else {
+  const { command, argument } = request;
   // Only the service stops in an orderly way. The status is that of a shell for a program that a
   // signal ended.
-  if (request !== 'serve')
+  if (command !== 'serve')
     void stopSignal.then((signal) => process.exit(128 + constants.signals[signal]));
-  process.exitCode = await RUN[request]();
+  process.exitCode = await RUN[command](argument);
   // What could not be closed in time must not keep the service running. Other commands end once
   // their output is read.
-  if (request === 'serve') process.exit();
+  if (command === 'serve') process.exit();
 }

@@ -9,20 +9,37 @@ import { printable } from '../printable.ts';
 const COMMANDS = {
   serve: 'run the service; the default',
   doctor: 'make one request to the provider, try stores and ports, and report each step',
+  snapshot: 'load the list once and save it to FILE, for CACHE_SNAPSHOT_FILE',
+  'check-config': 'print the effective configuration and its problems',
 } as const;
 
 export type ProgramCommand = keyof typeof COMMANDS;
 
+/** What a command needs after its name. */
+const ARGUMENTS: Readonly<Partial<Record<ProgramCommand, string>>> = { snapshot: 'FILE' };
+
+/** `argument`: empty where the command takes none. */
+export interface CommandRequest {
+  readonly command: ProgramCommand;
+  readonly argument: string;
+}
+
 /** `problem` is one line that names the argument and what is allowed. */
-export type CommandLine = ProgramCommand | 'help' | 'version' | { readonly problem: string };
+export type CommandLine = CommandRequest | 'help' | 'version' | { readonly problem: string };
 
 /** @param args the arguments after the program's name */
 export const parseCommandLine = (args: readonly string[]): CommandLine => {
   const [command = 'serve', ...others] = args.filter((arg) => !Object.hasOwn(OPTIONS, arg));
   if (!isProgramCommand(command)) return usageError(command);
-  if (others[0] !== undefined) return usageError(others[0]);
+  const wanted = ARGUMENTS[command];
+  const [argument = ''] = wanted === undefined ? [] : others.splice(0, 1);
+  const wrong = argument.startsWith('-') ? argument : others[0];
+  if (wrong !== undefined) return usageError(wrong);
   const asked = Object.entries(OPTIONS).find(([option]) => args.includes(option));
-  return asked?.[1] ?? command;
+  if (asked) return asked[1];
+  return wanted !== undefined && argument === ''
+    ? { problem: `The command ${command} needs its argument: banks-bff ${command} ${wanted}` }
+    : { command, argument };
 };
 
 /** Where several are given, the first of this list counts. */
@@ -50,7 +67,10 @@ Usage: banks-bff [command]
 
 Commands:
 ${Object.entries(COMMANDS)
-  .map(([name, description]) => `  ${name.padEnd(15)}${description}`)
+  .map(([name, description]) => {
+    const usage = isProgramCommand(name) && ARGUMENTS[name] ? `${name} ${ARGUMENTS[name]}` : name;
+    return `  ${usage.padEnd(15)}${description}`;
+  })
   .join('\n')}
 
 Options:
@@ -77,6 +97,9 @@ export interface CommandContext {
   readonly write: (text: string) => void;
   /** Writes to standard error, within a bounded time. */
   readonly writeError: (text: string) => void;
+}
+
+export interface ServeContext extends CommandContext {
   readonly openLog: () => LogDestination;
   /**
    * Resolves with the first signal that asks the process to stop, also one that came before

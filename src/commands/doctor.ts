@@ -13,7 +13,7 @@ export const doctor = async ({
   version,
   redaction,
   write,
-}: Pick<CommandContext, 'env' | 'version' | 'redaction' | 'write'>): Promise<number> => {
+}: CommandContext): Promise<number> => {
   try {
     const { config, unusableFiles } = await readConfig(env);
     // The service does not start with them either, unless a saved list can be served.

@@ -5,7 +5,7 @@ import { readConfig } from '../config/environment.ts';
 import { stackOf } from '../error-code.ts';
 import { explainListenError } from '../doctor/ports.ts';
 import { createService } from '../service.ts';
-import type { CommandContext } from './command-line.ts';
+import type { ServeContext } from './command-line.ts';
 
 /** What a stop may take beyond SHUTDOWN_GRACE: closing connections, and writing files. */
 const STOP_MARGIN_MS = 2_000;
@@ -14,7 +14,7 @@ const STOP_MARGIN_MS = 2_000;
  * Runs the service until a signal stops it. @returns 0 once it has stopped; 1 if it cannot start,
  * or stop in time
  */
-export const serve = async (context: CommandContext): Promise<number> => {
+export const serve = async (context: ServeContext): Promise<number> => {
   const cannotStart = (why: string): number => {
     context.writeError(`banks-bff cannot start. ${why}`);
     return 1;

@@ -6,10 +6,17 @@ import { createSecrets } from '../secrets/secrets.ts';
 import { SECRET_NAMES } from '../secrets/secret.ts';
 import { ConfigError, readVariables, type ConfigProblem } from './config.ts';
 import { whyNoSnapshot } from './snapshot-path.ts';
-import { SECRET_VARIABLES, spellingsOf, type EnvironmentVariables } from './variables.ts';
+import {
+  defaultOf,
+  SECRET_VARIABLES,
+  spellingsOf,
+  textOf,
+  VARIABLE_NAMES,
+  type EnvironmentVariables,
+} from './variables.ts';
 
 // The process's environment and the .env file, read once at the start. All commands read them here,
-// so that the doctor checks what the service will use.
+// so that the doctor and check-config check what the service will use.
 
 /** The variables of a process, as `process.env`. */
 export type ProcessEnvironment = Record<string, string | undefined>;
@@ -21,22 +28,58 @@ export type ProcessEnvironment = Record<string, string | undefined>;
  * @throws {ConfigError} with every problem, those of the files included, if there are others too
  */
 export const readConfig = async (env: ProcessEnvironment) => {
+  const { config, problems, unusableFiles } = await readSources(env);
+  if (!config || problems.length > 0) throw new ConfigError([...problems, ...unusableFiles]);
+  for (const name of SECRET_VARIABLES.flatMap(spellingsOf)) delete env[name];
+  return { config, unusableFiles };
+};
+
+/**
+ * Reads the same for a person to check, and changes nothing. There is no `error` where the service
+ * can start with this configuration.
+ */
+export const checkConfig = async (env: ProcessEnvironment) => {
+  const { merged, ...read } = await readSources(env);
+  const problems = [...read.problems, ...read.unusableFiles];
+  const wrong = new Set(problems.map(({ variable }) => variable));
+  /**
+   * Each as the service would use it; never a secret, or a value that a problem is about, which may
+   * be a misplaced one.
+   */
+  const variables = VARIABLE_NAMES.map((name) => {
+    const text = textOf(merged, name);
+    const preset = defaultOf(name);
+    let source = preset === '' ? 'unset' : 'default';
+    if (text) source = text === textOf(env, name) ? 'environment' : '.env';
+    let shown = text ?? preset;
+    if (text && SECRET_VARIABLES.includes(name)) shown = 'set';
+    if (wrong.has(name)) shown = 'see below';
+    return { name, source, shown };
+  });
+  return { variables, error: problems.length > 0 ? new ConfigError(problems) : undefined };
+};
+
+/** All that the configuration is read from, and what is wrong with it. */
+const readSources = async (env: ProcessEnvironment) => {
   const { dotEnv, problem } = await readDotEnv();
   // An empty variable of the environment counts as unset: it does not hide one of the `.env` file.
   const set = Object.entries(env).filter(([, value]) => value !== '');
   const merged: EnvironmentVariables = { ...dotEnv, ...Object.fromEntries(set) };
   const { config, problems } = readVariables(merged);
-  const unusableFiles = await checkSecretFiles(merged);
   const snapshot = merged['CACHE_SNAPSHOT_FILE'];
   const noSnapshot = snapshot ? await whyNoSnapshot(snapshot) : undefined;
-  const all = [
-    ...problems,
-    ...(problem === undefined ? [] : [{ variable: '.env', problem }]),
-    ...(noSnapshot === undefined ? [] : [{ variable: 'CACHE_SNAPSHOT_FILE', problem: noSnapshot }]),
-  ];
-  if (!config || all.length > 0) throw new ConfigError([...all, ...unusableFiles]);
-  for (const name of SECRET_VARIABLES.flatMap(spellingsOf)) delete env[name];
-  return { config, unusableFiles };
+  return {
+    merged,
+    config,
+    problems: [
+      ...problems,
+      ...(problem === undefined ? [] : [{ variable: '.env', problem }]),
+      ...(noSnapshot === undefined
+        ? []
+        : [{ variable: 'CACHE_SNAPSHOT_FILE', problem: noSnapshot }]),
+    ],
+    unusableFiles: await checkSecretFiles(merged),
+  };
 };
 
 /** Also where the configuration has other problems. */

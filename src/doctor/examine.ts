@@ -1,11 +1,9 @@
-import type { SavedList } from '../banks/fleet.ts';
-import { freshness, isServable } from '../banks/freshness.ts';
 import { LoadError } from '../banks/load-error.ts';
-import { systemClock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
 import { formatCount } from '../format-count.ts';
 import type { PartsOptions } from '../parts.ts';
 import { explainList } from './list.ts';
+import { heldOf } from './load-once.ts';
 import { tryLoad } from './load.ts';
 import { tryPorts } from './ports.ts';
 import { formatBytes, renderStep, type Step } from './report.ts';
@@ -25,10 +23,7 @@ export const examine = async (config: Config, options: PartsOptions) => {
     ...(config.secrets.CACHE_REDIS_URL ? [await tryRedis(secrets, { envelope, content })] : []),
     ...(snapshotFile === undefined ? [] : [await trySnapshot(snapshotFile, { envelope, content })]),
   ];
-  // What a service that starts now would serve.
-  const isHeld = ({ askedAtMs }: SavedList): boolean =>
-    isServable(freshness(systemClock.monotonicMs() - askedAtMs, config.cache));
-  const held = stores.map(({ saved }) => saved).find((saved) => saved && isHeld(saved));
+  const held = stores.map(({ saved }) => heldOf(saved, config.cache)).find((saved) => saved);
   const list = body && explainList(config, { body, outcome, held, limits: parts.guardPolicy });
   const steps: readonly Step[] = [
     { name: 'configuration', result: 'ok', message: describeConfig(config) },

@@ -2,12 +2,11 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import { LoadError } from '../banks/load-error.ts';
-import { systemClock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
-import { withDeadline } from '../deadline.ts';
 import { BASE_URL_VARIABLES, FAILURE_KINDS, TOKEN } from '../failure-kinds.ts';
 import { isJsonObject } from '../json.ts';
 import { createParts, type PartsOptions } from '../parts.ts';
+import { loadOnce } from './load-once.ts';
 import { formatBytes, inWholeMs, toFailure, type Step } from './report.ts';
 
 // One load by the same code as the service's, with at most one request for a token. The provider's
@@ -42,12 +41,9 @@ export const tryLoad = async (config: Config, options: PartsOptions) => {
       }
     },
   });
-  const outcome = await withDeadline(parts.provider.load, {
-    limitMs: timeoutMs,
-    clock: systemClock,
-    timeoutError: () => new LoadError('timeout', `no complete response within ${timeoutMs} ms`),
-  }).catch((error: unknown) => LoadError.from(error));
-  parts.provider.close();
+  const outcome = await loadOnce(parts.provider, timeoutMs).catch((error: unknown) =>
+    LoadError.from(error),
+  );
   unsubscribe('undici:client:connected', onConnected);
 
   const steps = STEPS.flatMap((name, index): Step[] => {

@@ -10,7 +10,15 @@ import { runNode } from '../helpers/program.ts';
 test.each([
   [['serve'], 'serve'],
   [['doctor'], 'doctor'],
+  [['check-config'], 'check-config'],
+  [['snapshot', 'a-file'], 'snapshot', 'a-file'],
+])('%j asks for the command %s', (args, command, argument = '') => {
+  expect(parseCommandLine(args)).toEqual({ command, argument });
+});
+
+test.each([
   [['-h'], 'help'],
+  [['snapshot', '--help'], 'help'],
   [['doctor', '--help'], 'help'],
   [['-v'], 'version'],
 ])('%j asks for %s', (args, name) => {
@@ -23,10 +31,11 @@ test.each([
   [['--help=SECRET'], '--help'],
   [['\u001b[31m'], String.raw`\u{1b}[31m`],
   [['x'.repeat(41)], 'x'.repeat(40)],
-  [['doctor', 'another'], 'another'],
+  [['snapshot', 'a-file', 'another'], 'another'],
+  [['snapshot', '--force'], '--force'],
 ])('%j is an error that names %j and what is allowed', (args, name) => {
   expect(parseCommandLine(args)).toEqual({
-    problem: `Unknown argument "${name}". Allowed: serve, doctor, --help, --version.`,
+    problem: `Unknown argument "${name}". Allowed: serve, doctor, snapshot, check-config, --help, --version.`,
   });
 });
 
@@ -38,7 +47,13 @@ test.each([
   // It does not start the service.
   ['dcotor', 2, /^Unknown argument "dcotor"\. Allowed: serve, /],
   ['--version', 0, new RegExp(`^${manifest.version}\n$`)],
-  ['--help', 0, /^ {2}serve .*\n {2}doctor .*\n\nOptions:\n/m],
+  [
+    '--help',
+    0,
+    /^ {2}serve .*\n {2}doctor .*\n {2}snapshot FILE .*\n {2}check-config .*\n\nOptions:\n/m,
+  ],
+  ['snapshot', 2, /^The command snapshot needs its argument: banks-bff snapshot FILE\n$/],
+  ['check-config', 1, /^PORT +default +3000$.*\nThe configuration has \d+ problems:\n/ms],
 ])('the program answers to %s with status %i', async (argument, status, text) => {
   const { exit, output } = runNode(resolve('dist/src/main.js'), {
     programArgs: [argument],

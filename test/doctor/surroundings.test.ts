@@ -5,15 +5,16 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Behaviour } from '../../emulator/behaviours.ts';
+import { snapshot } from '../../src/commands/snapshot.ts';
 import type { EnvironmentVariables } from '../../src/config/variables.ts';
 import { createAuthority } from '../helpers/authority.ts';
 import { closeLater } from '../helpers/close-later.ts';
 import { emulate } from '../helpers/emulate.ts';
 import { findFreePort, listenOn } from '../helpers/free-port.ts';
-import { createManualClock } from '../helpers/manual-clock.ts';
 import { runService } from '../helpers/process.ts';
 import { describeWithRedis, redisOfTest } from '../helpers/redis-server.ts';
-import { startLoadedRig, startRig } from '../helpers/rig.ts';
+import { startRig } from '../helpers/rig.ts';
+import { runCommand } from '../helpers/run-command.ts';
 import { runDoctor, type DoctorReport } from '../helpers/run-doctor.ts';
 import { SANDBOX } from '../helpers/sandbox.ts';
 import { temporaryFolder } from '../helpers/temporary-folder.ts';
@@ -58,23 +59,21 @@ describe('the snapshot file', () => {
     async (behaviour, says, status) => {
       const emulator = await emulate();
       const path = join(temporaryFolder(), 'list');
-      const env = { PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl, CACHE_SNAPSHOT_FILE: path };
-      const clock = createManualClock();
-      // The doctor takes the real time.
-      clock.skip(Date.now() - clock.wallMs());
-      const service = await startLoadedRig({ env, provider: emulator, clock });
-      await service.close();
+      const env = { ...SANDBOX, PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl };
+      expect(await runCommand((context) => snapshot(path, context), env)).toMatchObject({
+        status: 0,
+      });
       const saved = readFileSync(path);
       const { ino } = statSync(path);
       await emulator.behave(behaviour);
-      const report = await runDoctor(env);
+      const report = await runDoctor({ ...env, CACHE_SNAPSHOT_FILE: path });
       expect(report.linesOf('list')).toMatch(says);
       expect(report.status).toBe(status);
       expect(readFileSync(path)).toEqual(saved);
       // It is not replaced, which would give it to the doctor's user.
       expect(statSync(path).ino).toBe(ino);
       // Another configuration has other lists.
-      const other = await runDoctor({ ...env, BANK_FIELDS: 'code' });
+      const other = await runDoctor({ ...env, CACHE_SNAPSHOT_FILE: path, BANK_FIELDS: 'code' });
       expect(other.linesOf('snapshot')).toMatch(
         /^note .*saved with another configuration; ignored/,
       );

@@ -4,7 +4,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import supertest from 'supertest';
 import type { Emulator } from '../../emulator/emulator.ts';
-import { readConfig } from '../../src/config/environment.ts';
+import { checkConfig } from '../../src/config/environment.ts';
 import type { EnvironmentVariables } from '../../src/config/variables.ts';
 import { BANKS, emulate } from '../helpers/emulate.ts';
 import { startRig, stopAtOnce, type Rig } from '../helpers/rig.ts';
@@ -286,10 +286,8 @@ describe('at the start, a snapshot file', () => {
   const problemWith = async (content: string | Buffer): Promise<string | undefined> => {
     writeFileSync(file, content);
     const address = { PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl, CACHE_SNAPSHOT_FILE: file };
-    return readConfig({ ...SANDBOX, ...address }).then(
-      () => undefined,
-      (error: Error) => error.message,
-    );
+    const { error } = await checkConfig({ ...SANDBOX, ...address });
+    return error?.message;
   };
 
   test('may be empty, or whole or damaged one of the service’s own', async () => {
