@@ -44,29 +44,26 @@ export const createLoader = ({ onStatus, onCountdown }) => {
    * Counts by the clock, since browsers slow the timers of hidden pages down.
    * @param {number} delay
    * @param {AbortSignal} signal with which the promise stays pending
-   * @returns {Promise<boolean>} whether it was cut short
+   * @returns {Promise<void>}
    */
   const wait = (delay, signal) =>
     new Promise((resolve) => {
       const startedAtMs = performance.now();
       let endsAtMs = startedAtMs + delay;
-      let isHurried = false;
       /** @type {ReturnType<typeof setTimeout> | undefined} */
       let timer;
       const tick = () => {
         clearTimeout(timer);
+        if (signal.aborted) return;
         const leftMs = endsAtMs - performance.now();
-        if (leftMs <= 0) return resolve(isHurried);
+        if (leftMs <= 0) return resolve();
         onCountdown(Math.ceil(leftMs / 1_000));
         timer = setTimeout(tick, leftMs % 1_000 || 1_000);
       };
       hurry = () => {
-        if (signal.aborted || document.visibilityState === 'hidden') return;
         endsAtMs = Math.min(endsAtMs, startedAtMs + SHORTEST_DELAY_MS);
-        isHurried = true;
         tick();
       };
-      signal.addEventListener('abort', () => clearTimeout(timer));
       tick();
     });
 
@@ -77,9 +74,9 @@ export const createLoader = ({ onStatus, onCountdown }) => {
       const { signal } = ended;
       stop = () => ended.abort();
       window.addEventListener('online', () => hurry(), { signal });
-      document.addEventListener('visibilitychange', () => hurry(), { signal });
-      let failures = 0;
-      for (;;) {
+      const onVisible = () => document.visibilityState === 'visible' && hurry();
+      document.addEventListener('visibilitychange', onVisible, { signal });
+      for (let failures = 0; ; failures += 1) {
         onStatus({ kind: 'loading' });
         const answer = await ask(url, signal);
         if (signal.aborted) return;
@@ -88,8 +85,7 @@ export const createLoader = ({ onStatus, onCountdown }) => {
         // A listener may have asked for another list.
         if (signal.aborted) return;
         if (status.kind === 'loaded') return stop();
-        // The first request over a new network may come too early; the next must not be half a minute later.
-        failures = (await wait(delayMs(status, failures), signal)) ? 0 : failures + 1;
+        await wait(delayMs(status, failures), signal);
       }
     },
     /** Somebody waits for the list: asks now, or a moment later if that has just been done. */

@@ -128,12 +128,12 @@ describeInBrowser('the bank picker, as a field of a form', () => {
   });
 
   test('Enter sends the form by its first button, as in a native text field', async () => {
-    await open(`<script>document.addEventListener('submit', (event) => {
+    await open(`<script>document.addEventListener('click', (event) => {
       event.preventDefault();
-      globalThis.sentBy = event.submitter.id;
+      globalThis.sentBy = event.target.id;
     })</script>`);
     const picker = `<bank-picker name="bank" src="${stage.rig.url}/banks"></bank-picker>`;
-    /** Which button sends the form after an Enter in the picker, or in a native field in its place. */
+    /** Which button an Enter in the picker clicks, or one in a native field in its place. */
     const sentBy = async (field: string, html: string) => {
       const form = JSON.stringify(`<form id="form">${html.replace('{}', field)}</form>`);
       await stage.page.evaluate(`document.body.innerHTML = ${form}; sentBy = 'not sent'`);
@@ -145,6 +145,7 @@ describeInBrowser('the bank picker, as a field of a form', () => {
       ['{}<input><input type="image" id="image"><button>', 'image'],
       ['{}<button disabled></button><button>', 'not sent'],
       ['{}</form><button form="form" id="outside">', 'outside'],
+      ['</form>{}<button id="of no form">', 'not sent'],
     ] as const)
       for (const field of ['<input id="native">', picker])
         expect([html, field, await sentBy(field, html)]).toEqual([html, field, expected]);
@@ -325,6 +326,7 @@ describeInBrowser('the bank picker, as a field of a form', () => {
     const before = stage.listRequests.length;
     await stage.page.clock.runFor(3_600_000);
     expect(stage.listRequests).toHaveLength(before);
+    expect(await stage.page.evaluate("kept.matches(':state(failed)')")).toBe(true);
 
     await stage.repair();
     await stage.page.evaluate('document.forms[0].append(kept)');

@@ -46,7 +46,10 @@ describeInBrowser('the bank picker, on another origin than the service', () => {
   });
 
   test('a list that is days old has a note, and a bank can still be chosen', async () => {
-    await stage.passOutage(3);
+    await stage.passOutage(2);
+    await stage.visit();
+    expect(await outdated().isVisible()).toBe(false);
+    stage.rig.clock.advance(86_400_000);
     await stage.visit();
     expect(await outdated().textContent()).toBe(
       'Lista atualizada há mais de 2 dias. Bancos novos podem não aparecer.',
@@ -173,6 +176,19 @@ describeInBrowser('the bank picker, on another origin than the service', () => {
     await stage.page.clock.runFor(1_000);
     await stage.settled('loaded');
     expect(attempts()).toBe(before + 1);
+  });
+
+  test('a page that goes into the background asks for nothing', async () => {
+    await openDuring((route) =>
+      route.fulfill({ status: 503, headers: { ...allowed, 'retry-after': '60' } }),
+    );
+    await stage.settled('failed');
+    const before = attempts();
+    await stage.ask(`void (
+      Object.defineProperty(document, 'visibilityState', { value: 'hidden' }),
+      document.dispatchEvent(new Event('visibilitychange')))`);
+    await stage.page.clock.runFor(2_000);
+    expect(attempts()).toBe(before);
   });
 
   test('what is typed while the list is loading is looked for afterwards', async () => {
