@@ -106,7 +106,7 @@ test("the authority of PROVIDER_TLS_CA_FILE is trusted besides Node's own", asyn
 
 describeWithHaproxy('a handshake that the provider refuses', () => {
   test.each<[string, 'TLSv1.2' | 'TLSv1.3', EnvironmentVariables, RegExp]>([
-    ['without a client certificate', 'TLSv1.2', TRUST, /\(ERR_SSL_\w+HANDSHAKE_FAILURE\)/],
+    ['without a client certificate', 'TLSv1.2', TRUST, /\(ERR_SSL_[\w/]+HANDSHAKE_FAILURE\)/],
     ['with one of another authority', 'TLSv1.3', mutual(server), /\(ERR_SSL_\w+UNKNOWN_CA\)/],
   ])('%s (%s) is explained by its alert', async (_what, newestVersion, env, message) => {
     await startProvider();
