@@ -71,7 +71,7 @@ export const createRequestLog = (options: RequestLogOptions) => {
     wrapSerializers: false,
     customLogLevel: (req, res) => {
       if (res.err) return 'error';
-      if (isRoutine(routeOf(req))) return res.statusCode < 400 ? 'debug' : 'info';
+      if (res.statusCode < 400 && isRoutine(routeOf(req))) return 'debug';
       if (!isServerError(res.statusCode)) return 'info';
       const listState = records.get(res)?.listState;
       return listState !== undefined && !isServable(listState) ? 'error' : 'warn';

@@ -61,12 +61,12 @@ test('an ordinary request is logged at info, a successful probe at debug, anothe
   expect(await levelsOf('/refresh')).toEqual(['warn']);
 });
 
-test('a request that finds no list is logged at error, a probe that fails at info', async () => {
+test('a request that finds no list is logged at error, a probe that finds none at warn', async () => {
   rig = await startRig({ before: (emulator) => emulator.behave('unavailable') });
   for (const path of ['/banks', '/readyz'])
     expect((await fetch(`${rig.url}${path}`)).status).toBe(503);
   expect((await fetch(`${rig.url}/healthz`, { method: 'POST' })).status).toBe(405);
-  expect(await levelsOf('/banks', '/readyz', '/healthz')).toEqual(['error', 'info', 'info']);
+  expect(await levelsOf('/banks', '/readyz', '/healthz')).toEqual(['error', 'warn', 'info']);
 });
 
 test('nothing of a query, and of headers only what identifies a request, is logged', async () => {
