@@ -18,7 +18,7 @@ import { createListCache } from './list-cache.ts';
 import type { CachedList, ServedList } from './cached-list.ts';
 import { compareLists } from './list-change.ts';
 import type { ListEvent, ListLoad, ListSource } from './list-event.ts';
-import { LoadError, STOPPING } from './load-error.ts';
+import { LoadError, loadTimeout, STOPPING } from './load-error.ts';
 import type { LoadedList } from './reading/list-reader.ts';
 import { represent, type Compressors } from './representation.ts';
 import { renewalLeadMs, retryDelayMs } from './schedule.ts';
@@ -271,8 +271,7 @@ export const createBankList = (options: BankListOptions) => {
       limitMs: loadTimeoutMs,
       clock,
       signal: stopping.signal,
-      timeoutError: () =>
-        new LoadError('timeout', `no complete response within ${loadTimeoutMs} ms`),
+      timeoutError: () => loadTimeout(loadTimeoutMs),
     });
 
   /** Compares a list with the one that is cached. @throws {LoadError} if it is refused */
@@ -384,9 +383,7 @@ export const createBankList = (options: BankListOptions) => {
         limitMs: loadTimeoutMs,
         clock,
         ...(signal && { signal }),
-        timeoutError: () =>
-          failing?.error ??
-          new LoadError('timeout', `no complete response within ${loadTimeoutMs} ms`),
+        timeoutError: () => failing?.error ?? loadTimeout(loadTimeoutMs),
       }),
     status: (): ListStatus => {
       const cached = cache.get();

@@ -1,6 +1,6 @@
 import { freshness, isServable, type FreshnessPolicy } from '../banks/freshness.ts';
 import type { SavedList } from '../banks/fleet.ts';
-import { LoadError } from '../banks/load-error.ts';
+import { LoadError, loadTimeout } from '../banks/load-error.ts';
 import type { LoadedList } from '../banks/reading/list-reader.ts';
 import { systemClock } from '../clock.ts';
 import { withDeadline } from '../deadline.ts';
@@ -17,7 +17,7 @@ export const loadOnce = async (
     return await withDeadline(provider.load, {
       limitMs,
       clock: systemClock,
-      timeoutError: () => new LoadError('timeout', `no complete response within ${limitMs} ms`),
+      timeoutError: () => loadTimeout(limitMs),
     });
   } catch (error) {
     throw LoadError.from(error);
