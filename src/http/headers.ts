@@ -18,4 +18,8 @@ export const sendUncached = (res: ServerResponse, type: string, body: string | B
   res.end(body);
 };
 
+/** The same with `value` as JSON. */
+export const sendJson = (res: ServerResponse, value: unknown): void =>
+  sendUncached(res, JSON_TYPE, JSON.stringify(value));
+
 export const JSON_TYPE = 'application/json; charset=utf-8';

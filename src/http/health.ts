@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { BankList } from '../banks/bank-list.ts';
 import type { SecretFileState } from '../secrets/secrets.ts';
 import type { StoreState } from '../sharing/store-report.ts';
-import { JSON_TYPE, sendUncached } from './headers.ts';
+import { sendJson } from './headers.ts';
 import { sendProblem } from './problems.ts';
 
 // The probes: alive (/healthz) and able to serve (/readyz). The public port says no more of itself
@@ -54,6 +54,3 @@ export const createReadyz =
     else if (list.served()) sendJson(res, { status: 'ready' });
     else sendProblem(res, 'not_ready');
   };
-
-const sendJson = (res: ServerResponse, value: unknown): void =>
-  sendUncached(res, JSON_TYPE, JSON.stringify(value));

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { toIso, type Clock } from '../clock.ts';
-import { JSON_TYPE, sendUncached } from '../http/headers.ts';
+import { sendJson } from '../http/headers.ts';
 import { summarizeHealth, type HealthOptions } from '../http/health.ts';
 
 // `GET /healthz` of the management port: what the public port says, and the details that are not
@@ -45,5 +45,5 @@ export const createDetailedHealthz =
         ]),
       ),
     };
-    sendUncached(res, JSON_TYPE, JSON.stringify(details));
+    sendJson(res, details);
   };

@@ -4,7 +4,7 @@ import { OVERRIDABLE, isOverridable, type Overridable } from '../banks/guard.ts'
 import { STOPPING, type LoadErrorKind } from '../banks/load-error.ts';
 import { countUnusable } from '../banks/reading/entry.ts';
 import { toIso } from '../clock.ts';
-import { JSON_TYPE, sendUncached } from '../http/headers.ts';
+import { sendJson } from '../http/headers.ts';
 import { sendProblem } from '../http/problems.ts';
 import type { SecretFileState } from '../secrets/secrets.ts';
 
@@ -68,7 +68,7 @@ export const createRefresh =
       shared: result.isShared,
       secretFiles: toMembers(secretFiles()),
     };
-    sendUncached(res, JSON_TYPE, JSON.stringify(response));
+    sendJson(res, response);
   };
 
 /** Each variable with when the service first used the current content of its file. */
