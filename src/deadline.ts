@@ -6,7 +6,7 @@ export interface Deadline {
   /** What the promise rejects with after `limitMs`. */
   readonly timeoutError: () => Error;
   /** Ends the work early; the promise then rejects with the signal's reason. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /**

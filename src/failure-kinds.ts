@@ -56,10 +56,11 @@ export const FAILURE_KINDS = table({
   /** No complete answer inside PROVIDER_TIMEOUT. */
   timeout: {
     problem: 'provider_timeout',
-    summary: 'The provider does not send a complete response within PROVIDER_TIMEOUT.',
+    summary:
+      'The provider, or the token endpoint, does not send a complete response within PROVIDER_TIMEOUT.',
     actions: [
       RETRIES,
-      'If the provider is merely slow, raise PROVIDER_TIMEOUT. If there is no connection at all, a firewall may drop what is sent.',
+      'If it is merely slow, raise PROVIDER_TIMEOUT. If there is no connection at all, a firewall may drop what is sent.',
       RUN_DOCTOR,
     ],
     variables: ['PROVIDER_TIMEOUT', BASE_URL_VARIABLES, ...PROXIES],

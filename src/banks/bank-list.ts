@@ -18,7 +18,7 @@ import { createListCache } from './list-cache.ts';
 import type { CachedList, ServedList } from './cached-list.ts';
 import { compareLists } from './list-change.ts';
 import type { ListEvent, ListLoad, ListSource } from './list-event.ts';
-import { LoadError, loadTimeout, STOPPING } from './load-error.ts';
+import { LoadError, STOPPING } from './load-error.ts';
 import type { LoadedList } from './reading/list-reader.ts';
 import { represent, type Compressors } from './representation.ts';
 import { renewalLeadMs, retryDelayMs } from './schedule.ts';
@@ -33,7 +33,7 @@ export interface BankListOptions {
   readonly guard: GuardPolicy;
   /** Longest time for a load, and for a request that waits for one. */
   readonly loadTimeoutMs: number;
-  /** Loads a list from the provider. @throws {LoadError} */
+  /** Loads a list from the provider, in no more than that time. @throws {LoadError} */
   readonly load: (signal: AbortSignal) => Promise<LoadedList>;
   readonly fleet: Fleet;
   /** Keeps the list on disk. */
@@ -236,7 +236,7 @@ export const createBankList = (options: BankListOptions) => {
       randomInt(1_000_000),
     );
     try {
-      const loaded = await requestList();
+      const loaded = await options.load(stopping.signal);
       const representations = await represent(loaded.json, last?.representations, compressors);
       // No await from here until the list is taken: it replaces what it is compared with.
       if (ownId() > id) {
@@ -265,14 +265,6 @@ export const createBankList = (options: BankListOptions) => {
       operator?.resolve({ outcome: 'failed', error });
     }
   };
-
-  const requestList = (): Promise<LoadedList> =>
-    withDeadline(options.load, {
-      limitMs: loadTimeoutMs,
-      clock,
-      signal: stopping.signal,
-      timeoutError: () => loadTimeout(loadTimeoutMs),
-    });
 
   /** Compares a list with the one that is cached. @throws {LoadError} if it is refused */
   const check = (loaded: LoadedList, operator: Operator | undefined) => {
@@ -383,7 +375,8 @@ export const createBankList = (options: BankListOptions) => {
         limitMs: loadTimeoutMs,
         clock,
         ...(signal && { signal }),
-        timeoutError: () => failing?.error ?? loadTimeout(loadTimeoutMs),
+        timeoutError: () =>
+          failing?.error ?? new LoadError('timeout', `no list within ${loadTimeoutMs} ms`),
       }),
     status: (): ListStatus => {
       const cached = cache.get();

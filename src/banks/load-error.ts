@@ -44,10 +44,6 @@ export class LoadError extends Error {
   }
 }
 
-/** A load has taken too long. */
-export const loadTimeout = (limitMs: number): LoadError =>
-  new LoadError('timeout', `no complete response within ${limitMs} ms`);
-
 /**
  * Ends everything that is under way when the service stops. It is no failure of the provider, and
  * its kind is shown to nobody: the public port has closed before, and the management port answers

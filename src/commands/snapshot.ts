@@ -7,7 +7,7 @@ import { systemClock } from '../clock.ts';
 import { ConfigError, type Config } from '../config/config.ts';
 import { readConfig } from '../config/environment.ts';
 import { whyNoSnapshot } from '../config/snapshot-path.ts';
-import { heldOf, loadOnce } from '../doctor/load-once.ts';
+import { heldOf } from '../doctor/load-once.ts';
 import { formatCount } from '../format-count.ts';
 import { createParts } from '../parts.ts';
 import { printable } from '../printable.ts';
@@ -58,7 +58,7 @@ const saveList = async (config: Config, path: string, context: CommandContext): 
   const base = heldOf(saved, config.cache);
   const [askedAtMs, askedAtWallMs] = [clock.monotonicMs(), clock.wallMs()];
   const last = base && { id: base.id, ageMs: askedAtMs - base.askedAtMs };
-  const loaded = await loadOnce(provider, config.provider.timeoutMs);
+  const loaded = await provider.load().finally(provider.close);
   guard(loaded, base, guardPolicy, [], clock.monotonicMs());
   const list = {
     ...loaded,

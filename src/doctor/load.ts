@@ -6,7 +6,6 @@ import type { Config } from '../config/config.ts';
 import { BASE_URL_VARIABLES, FAILURE_KINDS, TOKEN } from '../failure-kinds.ts';
 import { isJsonObject } from '../json.ts';
 import { createParts, type PartsOptions } from '../parts.ts';
-import { loadOnce } from './load-once.ts';
 import { formatBytes, inWholeMs, toFailure, type Step } from './report.ts';
 
 // One load by the same code as the service's, with at most one request for a token. The provider's
@@ -17,7 +16,7 @@ const STEPS = ['token', 'address', 'response'] as const;
 
 /** Makes the load. Never rejects: a failure is the outcome. */
 export const tryLoad = async (config: Config, options: PartsOptions) => {
-  const { baseUrl, grants, tokenVariable, timeoutMs } = config.provider;
+  const { baseUrl, grants, tokenVariable } = config.provider;
   const startedAtMs = performance.now();
   const elapsed = (): string => inWholeMs(performance.now() - startedAtMs);
   /** What happened in each of the steps that have passed. */
@@ -41,9 +40,11 @@ export const tryLoad = async (config: Config, options: PartsOptions) => {
       }
     },
   });
-  const outcome = await loadOnce(parts.provider, timeoutMs).catch((error: unknown) =>
-    LoadError.from(error),
-  );
+  const { provider } = parts;
+  const outcome = await provider
+    .load()
+    .catch((error: unknown) => LoadError.from(error))
+    .finally(provider.close);
   unsubscribe('undici:client:connected', onConnected);
 
   const steps = STEPS.flatMap((name, index): Step[] => {

@@ -67,6 +67,10 @@ export const toExchangeError = (
   return unreachable(`no connection to ${other}${codeNote(error)}`);
 };
 
+/** A load, or a request for a token, has taken as long as it may. */
+export const noResponseInTime = (peer: Peer, limitMs: number): LoadError =>
+  new LoadError('timeout', `no complete response from ${peer} within ${limitMs} ms`);
+
 const unreachable = (message: string): LoadError => new LoadError('unreachable', message);
 
 /** The same for an error before the request: a file that it needs may have no usable content. */

@@ -3,9 +3,10 @@ import { LoadError, STOPPING } from '../banks/load-error.ts';
 import { readList, type LoadedList } from '../banks/reading/list-reader.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
+import { withDeadline } from '../deadline.ts';
 import { headersIn } from '../secrets/secret.ts';
 import type { Secrets } from '../secrets/secrets.ts';
-import { toLoadError } from './errors.ts';
+import { noResponseInTime, toLoadError, type Peer } from './errors.ts';
 import { createExchange, type ExchangeResponse } from './exchange.ts';
 import { toStatusError } from './status.ts';
 import { createGrantedTokens, type TokenEvent } from './token.ts';
@@ -91,16 +92,24 @@ export const createProvider = (
    * The provider's response. One that refuses a granted token gets a newer one and one retry, never
    * more: a provider that refuses whatever is issued must not be asked in a loop.
    */
-  const requestWithToken = async (signal: AbortSignal): Promise<ExchangeResponse> => {
-    const token = await (granted ? granted.current() : secrets.read('PROVIDER_ACCESS_TOKEN'));
+  const requestWithToken = async (
+    signal: AbortSignal,
+    waitFor: (peer: Peer) => void,
+  ): Promise<ExchangeResponse> => {
+    if (!granted) return requestBanks(await secrets.read('PROVIDER_ACCESS_TOKEN'), signal);
+    waitFor('the token endpoint');
+    const token = await granted.current();
+    waitFor('the provider');
     const response = await requestBanks(token, signal);
     if (response.status !== 401 && response.status !== 403) return response;
-    const newer = await granted?.newerThan(token);
+    waitFor('the token endpoint');
+    const newer = await granted.newerThan(token);
+    waitFor('the provider');
     return newer === undefined ? response : requestBanks(newer, signal);
   };
 
-  const load = async (signal: AbortSignal): Promise<LoadedList> => {
-    const response = await requestWithToken(signal);
+  const load = async (signal: AbortSignal, waitFor: (peer: Peer) => void): Promise<LoadedList> => {
+    const response = await requestWithToken(signal, waitFor);
     if (response.status === 401) throw unauthorized(provider.tokenVariable);
     if (response.status !== 200) throw toStatusError('the provider', response, clock.wallMs());
     const list = readList(response.body, banks);
@@ -112,13 +121,24 @@ export const createProvider = (
 
   return {
     /**
-     * Requests the list, and checks and narrows it.
-     * @throws {LoadError} if there is none; the signal's reason
+     * Requests the list, and checks and narrows it, within PROVIDER_TIMEOUT.
+     * @param ended ends it earlier
+     * @throws {LoadError} if there is none
      */
-    load: (signal: AbortSignal): Promise<LoadedList> =>
-      load(signal).catch((error: unknown) => {
+    load: async (ended?: AbortSignal): Promise<LoadedList> => {
+      let peer: Peer = 'the provider';
+      const waitFor = (next: Peer): void => void (peer = next);
+      try {
+        return await withDeadline((signal) => load(signal, waitFor), {
+          limitMs: timeoutMs,
+          clock,
+          timeoutError: () => noResponseInTime(peer, timeoutMs),
+          signal: ended,
+        });
+      } catch (error) {
         throw toLoadError(error);
-      }),
+      }
+    },
     /**
      * Requests a new token, if tokens are granted.
      * @returns why that failed, and what becomes of the current one; undefined if it succeeded

@@ -3,7 +3,7 @@ import type { Clock } from '../clock.ts';
 import type { Grants } from '../config/config.ts';
 import { withDeadline } from '../deadline.ts';
 import type { Secrets } from '../secrets/secrets.ts';
-import { toLoadError } from './errors.ts';
+import { noResponseInTime, toLoadError } from './errors.ts';
 import type { Exchange } from './exchange.ts';
 import { readGrant, writeTokenRequest, type Grant } from './grant.ts';
 
@@ -161,8 +161,11 @@ const createGrantRequest = (
     });
     return readGrant(response, { field, environment, nowMs: clock.wallMs() });
   };
-  const timeoutError = (): LoadError =>
-    new LoadError('timeout', `the token endpoint: no complete response within ${timeoutMs} ms`);
   return () =>
-    withDeadline(requestGrant, { limitMs: timeoutMs, clock, timeoutError, signal: closing });
+    withDeadline(requestGrant, {
+      limitMs: timeoutMs,
+      clock,
+      timeoutError: () => noResponseInTime('the token endpoint', timeoutMs),
+      signal: closing,
+    });
 };

@@ -98,7 +98,11 @@ describeWithProxy('a forward proxy', () => {
       PROVIDER_TIMEOUT: '1s',
       https_proxy: proxy.url,
     };
-    await expectFailure(env, ['address', /no complete response within 1000 ms/, 'HTTPS_PROXY']);
+    await expectFailure(env, [
+      'address',
+      /no complete response from the provider within 1000 ms/,
+      'HTTPS_PROXY',
+    ]);
   });
 });
 

@@ -4,9 +4,10 @@ import { createSoleReplica } from '../../src/banks/fleet.ts';
 import type { FreshnessPolicy } from '../../src/banks/freshness.ts';
 import type { GuardPolicy } from '../../src/banks/guard.ts';
 import type { ListEvent } from '../../src/banks/list-event.ts';
-import type { LoadError } from '../../src/banks/load-error.ts';
+import { LoadError } from '../../src/banks/load-error.ts';
 import { readList, type LoadedList } from '../../src/banks/reading/list-reader.ts';
 import type { Clock } from '../../src/clock.ts';
+import { withDeadline } from '../../src/deadline.ts';
 import { createEnvelope } from '../../src/sharing/envelope.ts';
 import { createRedisFleet } from '../../src/sharing/redis-fleet.ts';
 import { createStoreReport, type StoreEvent } from '../../src/sharing/store-report.ts';
@@ -120,6 +121,7 @@ export type Replica = ReturnType<typeof createReplica>;
 const createReplica = (options: ReplicaOptions) => {
   const { name, redis, random, loadFor, compress = async (bytes: Buffer) => bytes } = options;
   const policy = { ttlMs: TTL_MS, maxStaleMs: MAX_STALE_MS, ...options.policy };
+  const timeoutMs = options.loadTimeoutMs ?? TIMEOUT_MS;
   const machine = createMachine(options.clock);
   const { clock } = machine;
   const events: ListEvent[] = [];
@@ -157,8 +159,14 @@ const createReplica = (options: ReplicaOptions) => {
       maxStaleMs: policy.maxStaleMs,
       ...options.guard,
     },
-    loadTimeoutMs: options.loadTimeoutMs ?? TIMEOUT_MS,
-    load: (signal) => machine.whileAwake(loadFor(name)(signal)),
+    loadTimeoutMs: timeoutMs,
+    load: (signal) =>
+      withDeadline((own) => machine.whileAwake(loadFor(name)(own)), {
+        limitMs: timeoutMs,
+        clock,
+        timeoutError: () => new LoadError('timeout', 'no response'),
+        signal,
+      }),
     fleet: fleet ?? createSoleReplica(clock),
     save: (taken) => void (snapshot = envelope.seal(taken, clock.wallMs())),
     clock,

@@ -173,6 +173,11 @@ describe('the client-credentials grant', () => {
     rig.clock.advance(5_000);
     await waiting;
     expect(failure()?.kind).toBe('timeout');
+    expect(rig.messages()).toContainEqual(
+      expect.stringMatching(
+        /^list: load failed: no complete response from the token endpoint within 5000 ms/,
+      ),
+    );
     rig.emulator.behaveToken('healthy');
     await nextLoad(rig);
     await getBanks().expect(200);
