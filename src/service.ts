@@ -9,6 +9,7 @@ import { createPublicServer } from './http/public-server.ts';
 import { createManagementServer } from './management/app.ts';
 import { createParts } from './parts.ts';
 import { createRedaction, type Redaction } from './secrets/redaction.ts';
+import { variableOf } from './secrets/secrets.ts';
 import { createRedisFleet } from './sharing/redis-fleet.ts';
 import { createSnapshotFile } from './sharing/snapshot-file.ts';
 import { createStoreReport, type StoreName, type StoreReport } from './sharing/store-report.ts';
@@ -72,7 +73,7 @@ export const createService = (config: Config, options: ServiceOptions) => {
       clock,
       ioClock: options.ioClock ?? clock,
       readUrl: () => secrets.read('CACHE_REDIS_URL'),
-      report: reportOn('CACHE_REDIS_URL'),
+      report: reportOn(variableOf('CACHE_REDIS_URL', config.secrets)),
     });
   const list = createBankList({
     policy: cache,

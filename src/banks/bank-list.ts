@@ -177,8 +177,7 @@ export const createBankList = (options: BankListOptions) => {
   const syncWithRedis = async (): Promise<void> => {
     unusableId = '';
     if (view.id > ownId()) {
-      if (view.list && isServable(stateOf(view.list)))
-        await takeSaved(view.list, 'CACHE_REDIS_URL');
+      if (view.list && isServable(stateOf(view.list))) await takeSaved(view.list, 'redis');
       else unusableId = view.id;
     }
     // Both ids are empty where Redis has no list, and this replica gives way to any.
@@ -413,7 +412,7 @@ export const createBankList = (options: BankListOptions) => {
     },
     /** Takes a list of the snapshot, if it may be served, and looks at Redis once. */
     restore: async (saved: SavedList | undefined): Promise<void> => {
-      if (saved && isServable(stateOf(saved))) await takeSaved(saved, 'CACHE_SNAPSHOT_FILE');
+      if (saved && isServable(stateOf(saved))) await takeSaved(saved, 'snapshot');
       await look();
     },
     /** Loads the list when that is due, until `stop`. */

@@ -30,7 +30,7 @@ export type ListEvent =
   /** The list has become stale, or too old to be served. */
   | { readonly type: 'list-aged'; readonly state: Freshness };
 
-export type ListSource = 'provider' | 'CACHE_REDIS_URL' | 'CACHE_SNAPSHOT_FILE';
+export type ListSource = 'provider' | 'redis' | 'snapshot';
 
 export interface ListLoad {
   readonly durationMs: number;

@@ -2,6 +2,7 @@ import { LoadError } from '../banks/load-error.ts';
 import type { Config } from '../config/config.ts';
 import { formatCount } from '../format-count.ts';
 import type { PartsOptions } from '../parts.ts';
+import { variableOf } from '../secrets/secrets.ts';
 import { explainList } from './list.ts';
 import { heldOf } from './load-once.ts';
 import { tryLoad } from './load.ts';
@@ -19,8 +20,11 @@ export const examine = async (config: Config, options: PartsOptions) => {
   const { secrets, envelope } = parts;
   const content = outcome instanceof LoadError ? Buffer.from('doctor') : outcome.json;
   const { snapshotFile } = config.cache;
+  const redisVariable = variableOf('CACHE_REDIS_URL', config.secrets);
   const stores: readonly TriedStore[] = [
-    ...(config.secrets.CACHE_REDIS_URL ? [await tryRedis(secrets, { envelope, content })] : []),
+    ...(config.secrets.CACHE_REDIS_URL
+      ? [await tryRedis(secrets, { envelope, content, variable: redisVariable })]
+      : []),
     ...(snapshotFile === undefined ? [] : [await trySnapshot(snapshotFile, { envelope, content })]),
   ];
   const held = stores.map(({ saved }) => heldOf(saved, config.cache)).find((saved) => saved);

@@ -6,6 +6,8 @@ import type { Config } from '../config/config.ts';
 import { BASE_URL_VARIABLES, FAILURE_KINDS, TOKEN } from '../failure-kinds.ts';
 import { isJsonObject } from '../json.ts';
 import { createParts, type PartsOptions } from '../parts.ts';
+import { SECRET_NAMES } from '../secrets/secret.ts';
+import { variableOf } from '../secrets/secrets.ts';
 import { formatBytes, inWholeMs, toFailure, type Step } from './report.ts';
 
 // One load by the same code as the service's, with at most one request for a token. The provider's
@@ -78,11 +80,12 @@ const describeConnection = (message: unknown, after: string): string => {
 /** The variables that may change a failure, by their names in this configuration. */
 export const variablesOf = (
   error: LoadError,
-  { provider: { environment, grants, tokenVariable } }: Config,
+  { provider: { environment, grants, tokenVariable }, secrets }: Config,
   step: string,
 ): readonly string[] => {
   const isOfEndpoint = step === 'token' && grants;
   const names: Readonly<Record<string, string>> = {
+    ...Object.fromEntries(SECRET_NAMES.map((name) => [name, variableOf(name, secrets)])),
     [BASE_URL_VARIABLES]: isOfEndpoint
       ? 'PROVIDER_TOKEN_URL'
       : `PROVIDER_${environment.toUpperCase()}_BASE_URL`,

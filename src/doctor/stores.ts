@@ -36,7 +36,7 @@ const LIFE_MS = 1_000;
 /** One look at the list, then a hold and a list under keys of its own. */
 export const tryRedis = async (
   secrets: Pick<Secrets, 'read'>,
-  { envelope, content }: TryOptions,
+  { envelope, content, variable }: TryOptions & { readonly variable: string },
 ): Promise<TriedStore> => {
   const startedAtMs = performance.now();
   let redis: RedisClient | undefined;
@@ -71,7 +71,7 @@ export const tryRedis = async (
       next: [
         'Check host, port, user and password, and the scheme: rediss: with TLS, redis: without. An authority of its own is named by NODE_EXTRA_CA_CERTS.',
       ],
-      variables: ['CACHE_REDIS_URL'],
+      variables: [variable],
     };
     return { step };
   } finally {

@@ -25,6 +25,17 @@ import {
 /** A secret that a variable holds, or the file that holds it. */
 export type SecretSource = Secret | { readonly path: string };
 
+export type SecretSources = Readonly<Partial<Record<SecretName, SecretSource | undefined>>>;
+
+/** The variable that is set: the one with the secret, or the one with the path of its file. */
+export const variableOf = <Name extends SecretName>(
+  name: Name,
+  sources: SecretSources,
+): Name | `${Name}_FILE` => {
+  const source = sources[name];
+  return source && 'path' in source ? `${name}_FILE` : name;
+};
+
 /** There is no secret to use. The message names the variable and what is wrong with its file. */
 export class SecretFileError extends Error {
   override readonly name = 'SecretFileError';
@@ -50,7 +61,7 @@ export type SecretFileEvent =
   | { readonly type: 'secret-file-usable'; readonly variable: string };
 
 export interface SecretsOptions {
-  readonly sources: Readonly<Partial<Record<SecretName, SecretSource | undefined>>>;
+  readonly sources: SecretSources;
   readonly tlsFiles: TlsFiles;
   /** `production` refuses weak secrets. */
   readonly environment: string | undefined;

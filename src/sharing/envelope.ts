@@ -107,7 +107,7 @@ export const createEnvelope = (options: EnvelopeOptions) => {
       const found = Buffer.from(mac);
       if (found.length !== expected.length || !timingSafeEqual(found, expected))
         throw readKey
-          ? new StoreError('has a list that is not signed with CACHE_SIGNING_KEY; ignored')
+          ? new StoreError('has a list that is not signed with the signing key; ignored')
           : damaged();
       const [headerLine, json] = splitLine(rest, MAX_METADATA_BYTES);
       const header = HEADER.safeParse(parseJson(headerLine.toString())).data;

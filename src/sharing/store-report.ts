@@ -6,7 +6,7 @@ import { SecretFileError } from '../secrets/secrets.ts';
 // trusted nor relied on: whatever one does, the service continues with the list in memory.
 
 /** The variable that configures a store. */
-export type StoreName = 'CACHE_SNAPSHOT_FILE' | 'CACHE_REDIS_URL';
+export type StoreName = 'CACHE_SNAPSHOT_FILE' | 'CACHE_REDIS_URL' | 'CACHE_REDIS_URL_FILE';
 
 /** A store failed. The message is for the log and never quotes stored data. */
 export class StoreError extends Error {

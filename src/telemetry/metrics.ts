@@ -86,6 +86,7 @@ const MISNAMED = [
 const STORE_LABELS: Readonly<Record<StoreName, string>> = {
   CACHE_SNAPSHOT_FILE: 'snapshot',
   CACHE_REDIS_URL: 'redis',
+  CACHE_REDIS_URL_FILE: 'redis',
 };
 
 /** The build, and the list, its stores and the secret files at the moment of the scrape. */

@@ -181,7 +181,10 @@ const OF_TOKEN: Readonly<Record<TokenBehaviour, Row>> = {
     SHORT,
   ],
   'server-error': [token(/the token endpoint fails \(500\)/)],
-  'invalid-client': [token(/401 invalid_client/, AUTH)],
+  'invalid-client': [
+    token(/401 invalid_client/, 'PROVIDER_CLIENT_SECRET_FILE'),
+    { PROVIDER_CLIENT_SECRET: '', PROVIDER_CLIENT_SECRET_FILE: fileWith('client-secret') },
+  ],
   'unknown-refusal': [token(/status 401/, AUTH)],
   'unsupported-grant': [token(/unsupported_grant_type/)],
   'unauthorized-client': [token(/unauthorized_client/, 'PROVIDER_CLIENT_ID')],

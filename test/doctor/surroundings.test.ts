@@ -175,13 +175,15 @@ describeWithRedis('Redis', () => {
     const redis = await redisOfTest('--proto-max-bulk-len', '1048576');
     const banks = Array.from({ length: 20_000 }, (_, code) => ({ code: `${code}`.repeat(20) }));
     const { baseUrl } = await emulate({ banks });
+    const file = join(temporaryFolder(), 'redis');
+    writeFileSync(file, redis.url);
     const report = await runDoctor({
       PROVIDER_SANDBOX_BASE_URL: baseUrl,
       PROVIDER_MAX_BODY: '16mb',
       BANK_FIELDS: 'code',
-      CACHE_REDIS_URL: redis.url,
+      CACHE_REDIS_URL_FILE: file,
     });
-    expectFailure(report, ['redis', /^FAIL +redis +Redis \S/, 'CACHE_REDIS_URL']);
+    expectFailure(report, ['redis', /^FAIL +redis +Redis \S/, 'CACHE_REDIS_URL_FILE']);
   });
 });
 

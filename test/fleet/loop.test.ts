@@ -370,7 +370,7 @@ describe('replicas that share a list', () => {
     expect(await settled(refreshed)).toEqual({ outcome: 'ok', isShared: true });
     await stage.pass(1_000);
     expect(b.version()).toBe(2);
-    expect(b.events.at(-1)).toMatchObject({ type: 'list-taken', source: 'CACHE_REDIS_URL' });
+    expect(b.events.at(-1)).toMatchObject({ type: 'list-taken', source: 'redis' });
     expect(b.list.served()?.freshForMs).toBeCloseTo(a.list.served()?.freshForMs ?? 0, -1);
   });
 

@@ -320,17 +320,18 @@ test('an unusable secret file is told beside what users get, and never hides it'
 test('stores that fail are told with their consequences, and without their addresses, until they work', async () => {
   const folder = join(temporaryFolder(), 'missing');
   // A free port may be taken by another program meanwhile; nobody is given one below 1024.
-  const CACHE_REDIS_URL = 'redis://user:SECRET-password@127.0.0.1:997';
+  const CACHE_REDIS_URL_FILE = join(temporaryFolder(), 'redis');
+  writeFileSync(CACHE_REDIS_URL_FILE, 'redis://user:SECRET-password@127.0.0.1:997');
   rig = await startLoadedRig({
-    env: { CACHE_REDIS_URL, CACHE_SNAPSHOT_FILE: join(folder, 'list') },
+    env: { CACHE_REDIS_URL_FILE, CACHE_SNAPSHOT_FILE: join(folder, 'list') },
   });
-  await logged('CACHE_REDIS_URL: ');
+  await logged('CACHE_REDIS_URL_FILE: ');
   await logged('cannot be written');
   rig.clock.skip(65_000);
   const text = await page();
   for (const sentence of [
     '! sandbox: Users get the current list, but something needs attention.',
-    'Redis (CACHE_REDIS_URL) cannot be used. Each replica loads the list by itself',
+    'Redis (CACHE_REDIS_URL_FILE) cannot be used. Each replica loads the list by itself',
     'Failing since 00:16:40 (65 s). Details: cannot be written (ENOENT)',
   ])
     expect(text).toContain(sentence);
@@ -339,7 +340,7 @@ test('stores that fail are told with their consequences, and without their addre
   expect((await get('/healthz')).body).toMatchObject({
     status: 'warn',
     stores: {
-      CACHE_REDIS_URL: { works: false },
+      CACHE_REDIS_URL_FILE: { works: false },
       CACHE_SNAPSHOT_FILE: { works: false, failingSince: '2026-01-01T00:16:40.000Z' },
     },
   });

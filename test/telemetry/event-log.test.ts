@@ -119,7 +119,7 @@ test('after a restart the first line says where the list is from, and what is se
     'INFO list: restored the saved list; the stale list is served',
     'WARNING list: load failed: the provider fails (503); the stale list is served',
   ]);
-  expect(rig.log()).toContain('"source":"CACHE_SNAPSHOT_FILE"');
+  expect(rig.log()).toContain('"source":"snapshot"');
 });
 
 test('a value of BANK_FIELDS is suggested once, without names that could write to a terminal', async () => {

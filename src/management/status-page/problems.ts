@@ -89,31 +89,32 @@ const problemOfStore = ({ name, failing }: StoreState, nowMs: number): Problem[]
   failing
     ? [
         {
-          ...STORES[name],
+          summary: `${STORES[name].what} (${name}) cannot be used. ${STORES[name].consequence}`,
+          actions: [...STORES[name].actions, RUN_DOCTOR],
           history: `Failing since ${formatSince(failing.sinceMs, nowMs)}.`,
           details: failing.reason,
         },
       ]
     : [];
 
-const STORES: Readonly<Record<StoreState['name'], Problem>> = {
-  CACHE_REDIS_URL: {
-    summary:
-      'Redis (CACHE_REDIS_URL) cannot be used. Each replica loads the list by itself, and one that starts during an outage of the provider has no list, unless a snapshot file has it.',
-    actions: [
-      'Check Redis and the network. The replicas share the list again as soon as it works.',
-      RUN_DOCTOR,
-    ],
-  },
+const REDIS = {
+  what: 'Redis',
+  consequence:
+    'Each replica loads the list by itself, and one that starts during an outage of the provider has no list, unless a snapshot file has it.',
+  actions: ['Check Redis and the network. The replicas share the list again as soon as it works.'],
+};
+const STORES = {
+  CACHE_REDIS_URL: REDIS,
+  CACHE_REDIS_URL_FILE: REDIS,
   CACHE_SNAPSHOT_FILE: {
-    summary:
-      'The snapshot file (CACHE_SNAPSHOT_FILE) cannot be used. After a restart during an outage of the provider there is no list, unless Redis has it.',
+    what: 'The snapshot file',
+    consequence:
+      'After a restart during an outage of the provider there is no list, unless Redis has it.',
     actions: [
       'Check the disk, and whether the service may write to the directory of CACHE_SNAPSHOT_FILE. The next renewal writes it again.',
-      RUN_DOCTOR,
     ],
   },
-};
+} satisfies Record<StoreState['name'], unknown>;
 
 const CORRECT_FILES: Action = {
   text: 'Correct the files under “What is wrong”. They are read again every 10 s. To see whether the provider accepts what they hold:',
