@@ -100,14 +100,12 @@ export const remember = (
 ): GuardMemory => {
   const own = marksOf(next, nowMs);
   if (!base || isAccepted) return { marks: own, known: [] };
-  const { known } = base;
-  if (next.contentHash === base.contentHash || !known.includes(next.contentHash)) {
-    const best = bestOf(currentMarks(base, nowMs, maxStaleMs), own);
-    const isSame = next.contentHash === base.contentHash;
-    return { marks: best, known: isSame ? known : [...known, base.contentHash].slice(-MAX_KNOWN) };
-  }
-  // A known content returns: what came after it was wrong.
-  return { marks: own, known: known.slice(0, known.indexOf(next.contentHash)) };
+  const isKnown = base.known.includes(next.contentHash);
+  const others = [...base.known, base.contentHash].filter((hash) => hash !== next.contentHash);
+  return {
+    marks: isKnown ? own : bestOf(currentMarks(base, nowMs, maxStaleMs), own),
+    known: others.slice(-MAX_KNOWN),
+  };
 };
 
 /** The marks of `base`; after their time the list itself is the mark. */

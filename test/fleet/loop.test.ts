@@ -253,6 +253,20 @@ describe('a service by itself', () => {
     expect(replica.list.served()?.list.count).toBe(5);
   });
 
+  test('accepts a content that it has had again, also after an earlier one has returned', async () => {
+    const stage = createStage();
+    let count = 10;
+    const replica = await startAlone(stage, {
+      loadFor: () => async () => stage.listOf(count, count),
+    });
+    // Without the memory of its content, the last one would have shrunk from 100.
+    for (count of [12, 20, 10, 100, 20]) {
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      await stage.pass(DUE_MS);
+      expect(replica.list.served()?.list.count).toBe(count);
+    }
+  });
+
   test('compares a list with nothing once there is none to serve', async () => {
     const stage = createStage();
     const replica = await startAlone(stage);
