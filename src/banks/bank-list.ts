@@ -12,7 +12,7 @@ import {
   type SavedList,
   type View,
 } from './fleet.ts';
-import { freshness, isServable, type Freshness, type FreshnessPolicy } from './freshness.ts';
+import { mayBeServed, type Freshness, type FreshnessPolicy } from './freshness.ts';
 import { guard, remember, type GuardPolicy, type Overridable } from './guard.ts';
 import { createListCache } from './list-cache.ts';
 import type { CachedList, ServedList } from './cached-list.ts';
@@ -175,11 +175,8 @@ export const createBankList = (options: BankListOptions) => {
 
   /** Makes the list of this replica and the one in Redis the same. */
   const syncWithRedis = async (): Promise<void> => {
-    unusableId = '';
-    if (view.id > ownId()) {
-      if (view.list && isServable(stateOf(view.list))) await takeSaved(view.list, 'redis');
-      else unusableId = view.id;
-    }
+    const isUsable = view.id <= ownId() || (await takeSaved(view.list, 'redis'));
+    unusableId = isUsable ? '' : view.id;
     // Both ids are empty where Redis has no list, and this replica gives way to any.
     if (cache.served() && (view.id === unusableId || view.id < ownId())) await publish();
     else hasJoined = true;
@@ -340,14 +337,14 @@ export const createBankList = (options: BankListOptions) => {
     changes.emit('change');
   };
 
-  const takeSaved = async ({ json, ...saved }: SavedList, source: ListSource): Promise<void> => {
-    const previous = cache.get();
-    const representations = await represent(json, previous?.representations, compressors);
-    take({ ...saved, representations }, source);
+  /** @returns whether there is a saved list that may be served */
+  const takeSaved = async (saved: SavedList | undefined, source: ListSource): Promise<boolean> => {
+    if (!saved || !mayBeServed(saved, now(), policy)) return false;
+    const { json, ...rest } = saved;
+    const representations = await represent(json, cache.get()?.representations, compressors);
+    take({ ...rest, representations }, source);
+    return true;
   };
-
-  const stateOf = ({ askedAtMs }: Pick<CachedList, 'askedAtMs'>): Freshness =>
-    freshness(now() - askedAtMs, policy);
 
   const untilServed = async (signal: AbortSignal): Promise<ServedList> => {
     for (;;) {
@@ -412,7 +409,7 @@ export const createBankList = (options: BankListOptions) => {
     },
     /** Takes a list of the snapshot, if it may be served, and looks at Redis once. */
     restore: async (saved: SavedList | undefined): Promise<void> => {
-      if (saved && isServable(stateOf(saved))) await takeSaved(saved, 'snapshot');
+      await takeSaved(saved, 'snapshot');
       await look();
     },
     /** Loads the list when that is due, until `stop`. */

@@ -25,5 +25,12 @@ export const freshness = (
   return ageMs <= ttlMs + maxStaleMs ? 'stale' : 'expired';
 };
 
+/** Whether a list that was asked for at `askedAtMs` may be given to anybody at `nowMs`. */
+export const mayBeServed = (
+  { askedAtMs }: { readonly askedAtMs: number },
+  nowMs: number,
+  policy: FreshnessPolicy,
+): boolean => isServable(freshness(nowMs - askedAtMs, policy));
+
 /** Whether a list of this freshness may be given to anybody. */
 export const isServable = (state: Freshness): boolean => state === 'fresh' || state === 'stale';

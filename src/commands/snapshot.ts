@@ -1,19 +1,16 @@
-import { randomInt } from 'node:crypto';
-import { newId } from '../banks/fleet.ts';
-import { guard, isOverridable, remember } from '../banks/guard.ts';
+import { createBankList } from '../banks/bank-list.ts';
+import { createSoleReplica } from '../banks/fleet.ts';
+import { isOverridable } from '../banks/guard.ts';
 import { LoadError } from '../banks/load-error.ts';
-import { represent } from '../banks/representation.ts';
 import { systemClock } from '../clock.ts';
 import { ConfigError, type Config } from '../config/config.ts';
 import { readConfig } from '../config/environment.ts';
 import { whyNoSnapshot } from '../config/snapshot-path.ts';
-import { heldOf } from '../doctor/load-once.ts';
 import { formatCount } from '../format-count.ts';
 import { createParts } from '../parts.ts';
 import { printable } from '../printable.ts';
-import { SecretFileError } from '../secrets/secrets.ts';
-import { createSnapshotFile, replaceFile } from '../sharing/snapshot-file.ts';
-import { createStoreReport, describeStoreFailure, StoreError } from '../sharing/store-report.ts';
+import { createSnapshotFile } from '../sharing/snapshot-file.ts';
+import { createStoreReport, StoreError } from '../sharing/store-report.ts';
 import type { CommandContext } from './command-line.ts';
 
 /**
@@ -38,8 +35,7 @@ export const snapshot = async (file: string, context: CommandContext): Promise<n
     return 0;
   } catch (error) {
     if (error instanceof ConfigError) return fail(error.message);
-    if (error instanceof StoreError || error instanceof SecretFileError)
-      return fail(`${shown} ${describeStoreFailure(error)}.`);
+    if (error instanceof StoreError) return fail(`${shown} ${error.message}.`);
     if (!(error instanceof LoadError)) throw error;
     return fail(
       isOverridable(error.kind)
@@ -49,25 +45,36 @@ export const snapshot = async (file: string, context: CommandContext): Promise<n
   }
 };
 
-/** @returns how many banks the list has */
+/** @returns how many banks the list has @throws {LoadError} @throws {StoreError} */
 const saveList = async (config: Config, path: string, context: CommandContext): Promise<number> => {
-  const { provider, envelope, guardPolicy } = createParts(config, context);
   const clock = systemClock;
+  const { provider, envelope, guardPolicy } = createParts(config, context);
   const report = createStoreReport('CACHE_SNAPSHOT_FILE', clock);
-  const saved = await createSnapshotFile({ path, envelope, clock, report }).read();
-  const base = heldOf(saved, config.cache);
-  const [askedAtMs, askedAtWallMs] = [clock.monotonicMs(), clock.wallMs()];
-  const last = base && { id: base.id, ageMs: askedAtMs - base.askedAtMs };
-  const loaded = await provider.load().finally(provider.close);
-  guard(loaded, base, guardPolicy, [], clock.monotonicMs());
-  const list = {
-    ...loaded,
-    ...remember(base, loaded, false, clock.monotonicMs(), guardPolicy),
-    id: newId(1_000 * askedAtWallMs, last, randomInt(1_000_000)),
-    askedAtMs,
-    changedAtMs: base?.json.equals(loaded.json) ? base.changedAtMs : askedAtWallMs,
-    representations: await represent(loaded.json),
-  };
-  await replaceFile(path, await envelope.seal(list, clock.wallMs()));
-  return list.count;
+  const file = createSnapshotFile({ path, envelope, clock, report });
+  const list = createBankList({
+    policy: config.cache,
+    guard: guardPolicy,
+    loadTimeoutMs: config.provider.timeoutMs,
+    load: provider.load,
+    fleet: createSoleReplica(clock),
+    // Only a list that has been loaded: the one that is restored is in the file.
+    save: () => undefined,
+    clock,
+    random: Math.random,
+    emit: () => undefined,
+  });
+  await list.restore(await file.read());
+  // Asked for before the start, it is the first load, and the only one.
+  const refreshed = list.refresh();
+  list.start();
+  const result = await refreshed;
+  await list.stop();
+  provider.close();
+  if (result.outcome === 'failed') throw result.error;
+  const { cached } = list.status();
+  if (cached) file.save(cached);
+  await file.stop();
+  const { failing } = report.state();
+  if (failing) throw new StoreError(failing.reason);
+  return cached?.count ?? 0;
 };

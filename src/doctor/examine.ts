@@ -1,10 +1,11 @@
+import { mayBeServed } from '../banks/freshness.ts';
 import { LoadError } from '../banks/load-error.ts';
+import { systemClock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
 import { formatCount } from '../format-count.ts';
 import type { PartsOptions } from '../parts.ts';
 import { variableOf } from '../secrets/secrets.ts';
 import { explainList } from './list.ts';
-import { heldOf } from './load-once.ts';
 import { tryLoad } from './load.ts';
 import { tryPorts } from './ports.ts';
 import { formatBytes, renderStep, type Step } from './report.ts';
@@ -27,7 +28,10 @@ export const examine = async (config: Config, options: PartsOptions) => {
       : []),
     ...(snapshotFile === undefined ? [] : [await trySnapshot(snapshotFile, { envelope, content })]),
   ];
-  const held = stores.map(({ saved }) => heldOf(saved, config.cache)).find((saved) => saved);
+  // What a service would hold that started now.
+  const held = stores
+    .map(({ saved }) => saved)
+    .find((saved) => saved && mayBeServed(saved, systemClock.monotonicMs(), config.cache));
   const list = body && explainList(config, { body, outcome, held, limits: parts.guardPolicy });
   const steps: readonly Step[] = [
     { name: 'configuration', result: 'ok', message: describeConfig(config) },

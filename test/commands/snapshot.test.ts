@@ -102,6 +102,15 @@ test('a load that fails leaves what is there, and its reason is written', async 
     text: 'No list was saved. The list could not be loaded: the provider fails (503). The command doctor reports each step.\n',
   });
   expect(readdirSync(folder)).toEqual([]);
+  expect(emulator.listCalls()).toBe(1);
+});
+
+test('with a list that is stale at once it also asks the provider once', async () => {
+  for (const calls of [1, 2, 3]) {
+    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    expect((await run({ CACHE_TTL: '10ms' })).status).toBe(0);
+    expect(emulator.listCalls()).toBe(calls);
+  }
 });
 
 test('it replaces nothing but a saved list or an empty file, and asks the provider only then', async () => {
