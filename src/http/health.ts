@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { RequestHandler } from 'express';
 import type { BankList } from '../banks/bank-list.ts';
 import type { SecretFileState } from '../secrets/secrets.ts';
 import type { StoreState } from '../sharing/store-report.ts';
@@ -37,8 +37,8 @@ export const summarizeHealth = ({ list, stores, secretFiles }: HealthOptions) =>
 
 /** `GET /healthz` of the public port: 200 whenever the process can answer. */
 export const createHealthz =
-  (options: HealthOptions) =>
-  (_req: IncomingMessage, res: ServerResponse): void =>
+  (options: HealthOptions): RequestHandler =>
+  (_req, res) =>
     sendJson(res, summarizeHealth(options));
 
 export interface ReadinessOptions {
@@ -48,8 +48,8 @@ export interface ReadinessOptions {
 
 /** `GET /readyz`: 200 while a list can be served and the service is not draining. */
 export const createReadyz =
-  ({ list, isDraining }: ReadinessOptions) =>
-  (_req: IncomingMessage, res: ServerResponse): void => {
+  ({ list, isDraining }: ReadinessOptions): RequestHandler =>
+  (_req, res) => {
     if (isDraining()) sendProblem(res, 'draining');
     else if (list.served()) sendJson(res, { status: 'ready' });
     else sendProblem(res, 'not_ready');

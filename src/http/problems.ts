@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http';
+import type { Response } from 'express';
 import problems from './problems.json' with { type: 'json' };
 
 // Every error response of the service: problems.json, a closed table of codes, sent as problem+json
@@ -7,7 +7,7 @@ import problems from './problems.json' with { type: 'json' };
 /** The status, the title and the detail of each. */
 const PROBLEMS = { ...problems.public, ...problems.management };
 
-type ProblemCode = keyof typeof PROBLEMS;
+export type ProblemCode = keyof typeof PROBLEMS;
 
 const isProblemCode = (code: string): code is ProblemCode => Object.hasOwn(PROBLEMS, code);
 
@@ -41,17 +41,8 @@ export const problemResponse = (code: ProblemCode, more?: ProblemMembers) => {
  * Answers with the problem `code` and ends the response. Headers set on `res` before, such as
  * `Allow`, are kept.
  */
-export const sendProblem = (
-  res: ServerResponse,
-  code: ProblemCode,
-  more?: ProblemMembers,
-): void => {
-  codesSent.set(res, code);
+export const sendProblem = (res: Response, code: ProblemCode, more?: ProblemMembers): void => {
+  res.locals.problem = code;
   const { status, headers, body } = problemResponse(code, more);
   res.writeHead(status, headers).end(body);
 };
-
-const codesSent = new WeakMap<ServerResponse, ProblemCode>();
-
-/** The code of the problem that was sent, for the log; undefined: none was. */
-export const problemSentBy = (res: ServerResponse): ProblemCode | undefined => codesSent.get(res);

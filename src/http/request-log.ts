@@ -1,16 +1,15 @@
 import { randomUUID } from 'node:crypto';
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isIPv4 } from 'node:net';
-import type { Request } from 'express';
+import type { Request, Response } from 'express';
 import type { DestinationStream, Logger } from 'pino';
 import { pinoHttp } from 'pino-http';
 import { isServable, type Freshness } from '../banks/freshness.ts';
-import { toIso } from '../clock.ts';
+import { createIsoNow } from '../clock.ts';
 import type { Redaction } from '../secrets/redaction.ts';
 import { isServerError, type RequestEvent } from '../telemetry/events.ts';
 import type { ClientAddress } from './client-address.ts';
 import type { RequestHead } from './headers.ts';
-import { problemSentBy } from './problems.ts';
+import type { ProblemCode } from './problems.ts';
 
 // One log line and one event for each request, with the same fields whoever answers it. Of the
 // request's headers only its identifiers and addresses are logged, and never the query: the others
@@ -33,9 +32,7 @@ export type RequestLog = ReturnType<typeof createRequestLog>;
 
 export const createRequestLog = (options: RequestLogOptions) => {
   const { logger, logDestination, redact, clientAddress, isRoutine, emit } = options;
-  /** Of the requests that Express is handling. */
-  const records = new WeakMap<ServerResponse, RequestRecord>();
-  const isoTime = createIsoTime();
+  const isoNow = createIsoNow();
 
   const begin = (head: RequestHead): RequestRecord => {
     const clientRequestId = requestIdOf(head);
@@ -59,12 +56,20 @@ export const createRequestLog = (options: RequestLogOptions) => {
     }
   };
 
-  const describe = (_req: IncomingMessage, res: ServerResponse) => {
-    const record = records.get(res);
-    return record && { ...finish(record, res), err: res.err };
+  /** Called once for each request that Express has answered: gives what its line says. */
+  const finish = (req: Request, res: Response) => {
+    const { record, problem } = res.locals;
+    const line = lineOf(record, {
+      status: res.headersSent ? res.statusCode : undefined,
+      code: problem,
+      contentBytes: Number(res.getHeader('Content-Length') ?? 0),
+      isWritten: res.writableFinished,
+    });
+    safely(() => emit(eventOf(record, line, 'express', routeOf(req))));
+    return { ...line, err: res.err };
   };
   /** Logs what Express has answered. */
-  const logResponse = pinoHttp<Request>({
+  const logResponse = pinoHttp<Request, Response>({
     logger,
     // By default both, with all their headers.
     serializers: { req: () => undefined, res: () => undefined },
@@ -73,34 +78,30 @@ export const createRequestLog = (options: RequestLogOptions) => {
       if (res.err) return 'error';
       if (res.statusCode < 400 && isRoutine(routeOf(req))) return 'debug';
       if (!isServerError(res.statusCode)) return 'info';
-      const listState = records.get(res)?.listState;
+      const { listState } = res.locals.record;
       return listState !== undefined && !isServable(listState) ? 'error' : 'warn';
     },
     customSuccessMessage: () => MESSAGE,
     customErrorMessage: () => MESSAGE,
-    customSuccessObject: describe,
-    customErrorObject: describe,
+    customSuccessObject: finish,
+    customErrorObject: finish,
   });
 
   return {
     /** For what Express answers: sets `X-Request-Id`, and logs the request once it is finished. */
-    middleware: (req: Request, res: ServerResponse, next: () => void): void => {
+    middleware: (req: Request, res: Response, next: () => void): void => {
       const record = begin(req);
-      records.set(res, record);
+      res.locals.record = record;
       req.id = record.requestId;
       res.setHeader('X-Request-Id', record.requestId);
-      res.once('close', () => {
-        safely(() => emit(eventOf(record, finish(record, res), 'express', routeOf(req))));
-      });
       logResponse(req, res, next);
     },
     /**
      * For the route of /banks: the state of the list that is about to be served, or could not be.
      * Caches keep a list for other clients, so it has an id that is not this client's.
      */
-    noteList: (res: ServerResponse, listState: Freshness): void => {
-      const record = records.get(res);
-      if (!record) return;
+    noteList: (res: Response, listState: Freshness): void => {
+      const { record } = res.locals;
       record.listState = listState;
       if (isServable(listState)) renewId(record);
       res.setHeader('X-Request-Id', record.requestId);
@@ -117,7 +118,7 @@ export const createRequestLog = (options: RequestLogOptions) => {
       const end = (isWritten: boolean): void =>
         safely(() => {
           const line = lineOf(record, { status, code: undefined, contentBytes, isWritten });
-          if (logger.isLevelEnabled('info')) logDestination.write(toText(line, isoTime(), redact));
+          if (logger.isLevelEnabled('info')) logDestination.write(toText(line, isoNow(), redact));
           emit(eventOf(record, line, 'hot_path', '/banks'));
         });
       return { requestId: record.requestId, end };
@@ -137,6 +138,17 @@ export const createRequestLog = (options: RequestLogOptions) => {
 
 const MESSAGE = 'request';
 
+declare global {
+  namespace Express {
+    /** What is kept with a response until it has been logged. */
+    interface Locals {
+      record: RequestRecord;
+      /** If the response is a problem. */
+      problem?: ProblemCode;
+    }
+  }
+}
+
 /** What is known of a request while it is handled. */
 interface RequestRecord {
   readonly startedAtMs: number;
@@ -150,8 +162,6 @@ interface RequestRecord {
   requestId: string;
   /** Of the list that was served, or why none could be; undefined for other responses. */
   listState: Freshness | undefined;
-  /** Once it is finished. */
-  line?: RequestLine;
 }
 
 /** Gives the response an identifier that is not the client's. */
@@ -168,15 +178,6 @@ interface Sent {
   readonly contentBytes: number;
   readonly isWritten: boolean;
 }
-
-/** What Express has sent: the same line for the log, once it is written, and for `emit`. */
-const finish = (record: RequestRecord, res: ServerResponse): RequestLine =>
-  (record.line ??= lineOf(record, {
-    status: res.headersSent ? res.statusCode : undefined,
-    code: problemSentBy(res),
-    contentBytes: Number(res.getHeader('Content-Length') ?? 0),
-    isWritten: res.writableFinished,
-  }));
 
 /** Express sets it once a route fits; the paths are constants of the code. */
 const routeOf = ({ route }: Request): string => route?.path ?? 'other';
@@ -262,19 +263,4 @@ const toText = (line: RequestLine, time: string, redact: Redaction['redact']): s
     `"method":"${method}","path":"${path}","statusCode":${statusCode},"durationMs":${durationMs},` +
     `"bytes":${bytes}${address}${trace}${aborted ? ',"aborted":true' : ''},"msg":"request"}\n`
   );
-};
-
-/**
- * Now as pino writes it, formatted once per millisecond: a busy service writes some fifty lines in
- * one.
- */
-const createIsoTime = (): (() => string) => {
-  let lastMs = Number.NaN;
-  let text = '';
-  return () => {
-    const nowMs = Date.now();
-    if (nowMs !== lastMs) text = toIso(nowMs);
-    lastMs = nowMs;
-    return text;
-  };
 };

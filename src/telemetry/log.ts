@@ -3,7 +3,7 @@ import { isServable, type Freshness } from '../banks/freshness.ts';
 import { suggestFields } from '../banks/field-suggestion.ts';
 import type { ListEvent } from '../banks/list-event.ts';
 import { countUnusable, NOTHING_REJECTED, REJECTION_REASONS } from '../banks/reading/entry.ts';
-import { toIso } from '../clock.ts';
+import { createIsoNow } from '../clock.ts';
 import type { LogLevel } from '../config/values.ts';
 import type { ServiceEvent } from './events.ts';
 
@@ -11,12 +11,13 @@ import type { ServiceEvent } from './events.ts';
 // none for the retries in between.
 
 /** A fault in writing a line costs the line, and not the request or the state that it is about. */
-export const createLogger = (level: LogLevel, destination: DestinationStream): Logger =>
-  pino(
+export const createLogger = (level: LogLevel, destination: DestinationStream): Logger => {
+  const isoNow = createIsoNow();
+  return pino(
     {
       level,
       base: null,
-      timestamp: () => `,"time":"${toIso(Date.now())}"`,
+      timestamp: () => `,"time":"${isoNow()}"`,
       // Called once per level, and not per line.
       formatters: { level: (label, number) => ({ level: number, severity: SEVERITIES[label] }) },
     },
@@ -30,6 +31,7 @@ export const createLogger = (level: LogLevel, destination: DestinationStream): L
       },
     },
   );
+};
 
 /**
  * Each level in the words of LogSeverity, which Cloud Logging reads from `severity`. Datadog takes
