@@ -13,7 +13,13 @@ import {
 } from './connection.ts';
 import { createRespondToHead, type HotPath } from './hot-path.ts';
 import { HIGH_WATER_MARK_BYTES, MAX_HEADER_BYTES, MAX_HEADERS, type Limits } from './limits.ts';
-import { refusalOf, toOriginForm, type RefusalCode, type RefusalResponse } from './refusals.ts';
+import {
+  NODE_OPTIONS,
+  refusalOf,
+  toOriginForm,
+  type RefusalCode,
+  type RefusalResponse,
+} from './refusals.ts';
 
 // An HTTP server that limits how long a client can stay, and how much it can take.
 
@@ -132,10 +138,9 @@ export const createHttpFront = ({
  */
 const createNodeServer = (keepAliveTimeoutMs: number, app: RequestListener): Server => {
   const server = createHttpServer({
+    ...NODE_OPTIONS,
     maxHeaderSize: MAX_HEADER_BYTES,
     keepAliveTimeout: keepAliveTimeoutMs,
-    // Node's response would be a bare 400; refusals.ts looks at Host.
-    requireHostHeader: false,
   });
   // One more, so that refusals.ts sees that there were too many.
   server.maxHeadersCount = MAX_HEADERS + 1;

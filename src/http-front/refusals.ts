@@ -9,15 +9,22 @@ import { MAX_HEADERS } from './limits.ts';
 /** Why a request is refused. */
 export type RefusalCode = 'bad_request' | 'headers_too_large' | 'request_timeout';
 
+/** Options of node:http without which `refusalOf` would not see what it must refuse. */
+export const NODE_OPTIONS = {
+  // Node's response would be a bare 400.
+  requireHostHeader: false,
+  // Node would keep the first of two `Host` headers; a proxy in front perhaps the other.
+  joinDuplicateHeaders: true,
+};
+
 /** Why a request that Node's parser has accepted must be refused; undefined: it need not. */
 export const refusalOf = (req: IncomingMessage): RefusalCode | undefined => {
-  const { url = '', method, rawHeaders, httpVersion } = req;
+  const { url = '', method, rawHeaders, httpVersion, headers } = req;
   if (rawHeaders.length > 2 * MAX_HEADERS) return 'headers_too_large';
-  // RFC 9112 section 3.2: none in HTTP/1.1, two, or a malformed one is a 400. Node would take the
-  // first of two, and a proxy in front perhaps the other.
-  const { host: hosts = [] } = req.headersDistinct;
-  const isMissing = hosts.length === 0 && httpVersion !== '1.0';
-  if (isMissing || hosts.length > 1 || !hosts.every(isHost)) return 'bad_request';
+  // RFC 9112 section 3.2: none in HTTP/1.1, two, or a malformed one is a 400. Two are joined by a
+  // comma and a space (see NODE_OPTIONS), which makes them malformed.
+  const isHostRight = headers.host === undefined ? httpVersion === '1.0' : isHost(headers.host);
+  if (!isHostRight) return 'bad_request';
   // The asterisk-form (section 3.2.4). CONNECT never comes here.
   if (url === '*' && method === 'OPTIONS') return undefined;
   return toOriginForm(url) === undefined ? 'bad_request' : undefined;

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
-import { refusalOf } from '../../src/http-front/refusals.ts';
+import { NODE_OPTIONS, refusalOf } from '../../src/http-front/refusals.ts';
 import { startServer, STATUSES } from '../helpers/http-front.ts';
 import { closeLater } from '../helpers/close-later.ts';
 import { listenOn } from '../helpers/free-port.ts';
@@ -21,7 +21,7 @@ const startAll = async (): Promise<string[]> => {
     if (refusal) res.writeHead(STATUSES[refusal]).end();
     else echo(req, res);
   };
-  const plain = createServer({ requireHostHeader: false }, respond);
+  const plain = createServer(NODE_OPTIONS, respond);
   plain.on('checkContinue', respond).on('checkExpectation', respond);
   plain.on('clientError', (_error, socket) => {
     socket.end('HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n');
