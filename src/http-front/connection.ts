@@ -7,10 +7,10 @@ import { writeRefusal, type RefusalCode, type RefusalResponse } from './refusals
 import { createRequestStream } from './request-stream.ts';
 
 // One connection, from its first byte to its last. It has one request at a time: the hot path
-// responds to an ordinary one, and any other head goes to node:http as it arrives. Then nothing is
-// read until the response has been written. What came with the head, content or further requests,
-// is discarded, and the connection ends with the response: clients that pipeline must be ready to
-// send again (RFC 9112 section 9.3.2), and nothing here reads content.
+// responds to an ordinary one, and any other head goes to node:http as it arrives. What comes before
+// the response has been written, content or further requests, is discarded, and the connection ends
+// with the response: clients that pipeline must be ready to send again (RFC 9112 section 9.3.2), and
+// nothing here reads content.
 
 export interface Connection {
   readonly socket: Socket;
@@ -86,7 +86,10 @@ const takeBytes = (connection: Connection, chunk: Buffer): void => {
   }
   const bytes = tail.length === 0 ? skipEmptyLines(chunk) : chunk;
   if (bytes.length === 0) return;
-  if (tail.length > 0 || !respondOnHotPath(connection, bytes)) giveToNode(connection, bytes);
+  if (state === 'responding') {
+    connection.isLast = true;
+    socket.pause();
+  } else if (tail.length > 0 || !respondOnHotPath(connection, bytes)) giveToNode(connection, bytes);
 };
 
 /** The client has closed its side. */
@@ -109,7 +112,6 @@ const respondOnHotPath = (connection: Connection, bytes: Buffer): boolean => {
   if (socket.writableLength === 0) finish(socket.writable);
   else {
     enter(connection, 'responding');
-    socket.pause();
     socket.write('', (error) => finish(!error));
   }
   return true;
@@ -117,17 +119,14 @@ const respondOnHotPath = (connection: Connection, bytes: Buffer): boolean => {
 
 /** Passes the head on, and no byte behind it. */
 const giveToNode = (connection: Connection, bytes: Buffer): void => {
-  const { socket, tail } = connection;
+  const { tail } = connection;
   if (connection.state === 'idle') enter(connection, 'receiving');
   const head = tail.length > 0 ? Buffer.concat([tail, bytes]) : bytes;
   const endAt = head.indexOf(END_OF_HEAD);
   const end = endAt < 0 ? bytes.length : endAt + END_OF_HEAD.length - tail.length;
   // A copy: a part would keep all that was read at once.
   connection.tail = Buffer.from(head.subarray(1 - END_OF_HEAD.length));
-  if (endAt >= 0) {
-    connection.isLast = skipEmptyLines(bytes.subarray(end)).length > 0;
-    socket.pause();
-  }
+  if (endAt >= 0) connection.isLast = skipEmptyLines(bytes.subarray(end)).length > 0;
   connection.stream ??= connectToNode(connection);
   connection.stream.push(bytes.subarray(0, end));
 };
@@ -157,11 +156,10 @@ export const beginResponse = (req: IncomingMessage, res: ServerResponse): void =
 
 /** A response has been written: the next request may come. */
 const proceed = (connection: Connection): void => {
-  const { state, isLast, stream, shared, socket } = connection;
+  const { state, isLast, stream, shared } = connection;
   if (state === 'closing') return;
   if (isLast || stream?.writableEnded || shared.phase === 'closed') return close(connection);
   enter(connection, 'idle');
-  if (socket.isPaused()) socket.resume();
 };
 
 /** Ends our side. The client gets the time to close its own. */
