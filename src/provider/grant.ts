@@ -1,15 +1,16 @@
 import { z } from 'zod';
+import { isPlainName } from '../banks/field-names.ts';
 import { LoadError } from '../banks/load-error.ts';
 import { valueAt } from '../banks/reading/entry.ts';
 import type { Grants } from '../config/config.ts';
-import { isJsonObject, parseJson } from '../json.ts';
+import { isJsonObject, parseJson, type JsonObject } from '../json.ts';
 import { secretProblem } from '../secrets/secret.ts';
 import type { ExchangeResponse } from './exchange.ts';
 import { toStatusError } from './status.ts';
 
 // The client-credentials grant (RFC 6749 section 4.4) without the network: how the request for a
-// token is written, and what its response says. Of the endpoint's text, only the error codes of
-// RFC 6749 are repeated.
+// token is written, and what its response says. Of the endpoint's text, only the error codes of RFC
+// 6749 and the name of a member are repeated.
 
 /** The request's own headers, and its body. */
 export const writeTokenRequest = (
@@ -98,13 +99,24 @@ export const readGrant = (
   if (status === 429 || status >= 500) throw toStatusError('the token endpoint', response, nowMs);
   const { error } = value;
   const isRefusal = typeof error === 'string' && ERROR_CODE.test(error);
+  const [found] = status < 300 ? tokenPathsIn(value) : [];
+  const hint = found === undefined ? '' : `; PROVIDER_TOKEN_FIELD=${found} may be right`;
   throw noToken(
     isRefusal
       ? `refuses the request (${status} ${error})`
-      : `responds with status ${status} and no token at ${field}`,
+      : `responds with status ${status} and no token at ${field}${hint}`,
     status,
   );
 };
+
+/** Where else a grant may have the access token, by the names of its texts; at most two deep. */
+const tokenPathsIn = (grant: JsonObject, prefix = ''): string[] =>
+  Object.entries(grant).flatMap(([name, value]) => {
+    if (isJsonObject(value) && prefix === '') return tokenPathsIn(value, `${name}.`);
+    const path = prefix + name;
+    const isToken = /token|jwt/i.test(name) && !/type|refresh|^id/i.test(name);
+    return typeof value === 'string' && isToken && isPlainName(path) ? [path] : [];
+  });
 
 const noToken = (what: string, upstreamStatus?: number): LoadError =>
   new LoadError('no_token', `the token endpoint ${what}`, { upstreamStatus });

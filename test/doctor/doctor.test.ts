@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { join } from 'node:path';
 import {
   isBehaviour,
@@ -9,7 +10,9 @@ import {
 } from '../../emulator/behaviours.ts';
 import type { Emulator } from '../../emulator/emulator.ts';
 import type { EnvironmentVariables } from '../../src/config/variables.ts';
+import { closeLater } from '../helpers/close-later.ts';
 import { BANKS, emulate } from '../helpers/emulate.ts';
+import { listenOn } from '../helpers/free-port.ts';
 import { runService } from '../helpers/process.ts';
 import { clientCredentialsEnv } from '../helpers/rig.ts';
 import { runDoctor, type DoctorReport } from '../helpers/run-doctor.ts';
@@ -169,7 +172,7 @@ const FORMAT = String.raw`PROVIDER_TOKEN_FORMAT \(form or json\)`;
 
 const OF_TOKEN: Readonly<Record<TokenBehaviour, Row>> = {
   healthy: [undefined],
-  'camel-case': [token(/no token at access_token/, 'PROVIDER_TOKEN_FIELD')],
+  'camel-case': [token(/PROVIDER_TOKEN_FIELD=accessToken may be right/, 'PROVIDER_TOKEN_FIELD')],
   'plain-basic': [token(/401 invalid_client/, AUTH)],
   'post-only': [token(/401 invalid_client/, AUTH)],
   'json-post-only': [token(/422/, FORMAT)],
@@ -216,6 +219,29 @@ test.each(Object.keys(OF_TOKEN).filter(isTokenBehaviour))(
     expect(emulator.listCalls()).toBe(failure?.[0] === 'token' ? 0 : 1);
   },
 );
+
+test.each([
+  [{ data: { token: 'SECRET-1' } }, '; PROVIDER_TOKEN_FIELD=data.token may be right'],
+  [
+    {
+      token_type: 'Bearer',
+      refresh_token: 'SECRET-1',
+      'a\u001Btoken': 'SECRET-2',
+      jwt: 'SECRET-3',
+    },
+    '; PROVIDER_TOKEN_FIELD=jwt may be right',
+  ],
+  [{ token_type: 'Bearer', id_token: 'SECRET-1', token: 1 }, ''],
+])('where a grant of %j has its token is suggested, by the name only', async (grant, hint) => {
+  const endpoint = createServer((_req, res) => void res.end(JSON.stringify(grant)));
+  closeLater(() => endpoint.close());
+  const emulator = await emulate();
+  const report = await diagnose(emulator, {
+    ...clientCredentialsEnv(emulator),
+    PROVIDER_TOKEN_URL: `http://127.0.0.1:${await listenOn(endpoint)}/token`,
+  });
+  expect(report.linesOf('token')).toMatch(new RegExp(`no token at access_token${hint}\n`));
+});
 
 test('a token from a file is used, and the variable of the file is named where it is wrong', async () => {
   const emulator = await emulate();
