@@ -4,12 +4,11 @@ import { systemClock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
 import { formatCount } from '../format-count.ts';
 import type { PartsOptions } from '../parts.ts';
-import { variableOf } from '../secrets/secrets.ts';
-import { explainList } from './list.ts';
+import { describeFields, explainList } from './list.ts';
 import { tryLoad } from './load.ts';
 import { tryPorts } from './ports.ts';
 import { formatBytes, renderStep, type Step } from './report.ts';
-import { tryRedis, trySnapshot, type TriedStore } from './stores.ts';
+import { tryRedis, trySnapshot } from './stores.ts';
 
 // Whether a valid configuration works: one load from the provider, then each store and each port
 // once. The report has a line for each step, and no secret.
@@ -17,35 +16,33 @@ import { tryRedis, trySnapshot, type TriedStore } from './stores.ts';
 export const CANNOT_SERVE = 'This configuration cannot serve a list.';
 
 export const examine = async (config: Config, options: PartsOptions) => {
-  const { parts, outcome, body, steps: loadSteps } = await tryLoad(config, options);
-  const { secrets, envelope } = parts;
-  const content = outcome instanceof LoadError ? Buffer.from('doctor') : outcome.json;
+  const load = await tryLoad(config, options);
+  const { parts, outcome, body } = load;
   const { snapshotFile } = config.cache;
-  const redisVariable = variableOf('CACHE_REDIS_URL', config.secrets);
-  const stores: readonly TriedStore[] = [
-    ...(config.secrets.CACHE_REDIS_URL
-      ? [await tryRedis(secrets, { envelope, content, variable: redisVariable })]
-      : []),
-    ...(snapshotFile === undefined ? [] : [await trySnapshot(snapshotFile, { envelope, content })]),
+  const content = outcome instanceof LoadError ? Buffer.from('doctor') : outcome.json;
+  const stores = [
+    ...(config.secrets.CACHE_REDIS_URL ? [await tryRedis(config, parts, content)] : []),
+    ...(snapshotFile === undefined ? [] : [await trySnapshot(snapshotFile, parts, content)]),
   ];
   // What a service would hold that started now.
   const held = stores
     .map(({ saved }) => saved)
     .find((saved) => saved && mayBeServed(saved, systemClock.monotonicMs(), config.cache));
-  const list = body && explainList(config, { body, outcome, held, limits: parts.guardPolicy });
+  const list = body && explainList(config, load, held);
   const steps: readonly Step[] = [
     { name: 'configuration', result: 'ok', message: describeConfig(config) },
-    ...loadSteps,
-    ...(list ? [list.step] : []),
+    ...load.steps,
+    ...(list ? [list] : []),
     ...stores.map(({ step }) => step),
     ...(await tryPorts(config)),
   ];
   const failed = steps.filter(({ result }) => result === 'FAIL').map(({ name }) => name);
-  const isServed = list !== undefined && list.step.result !== 'FAIL';
+  const isServed = list !== undefined && list.result !== 'FAIL';
   const verdict = isServed ? 'This configuration can serve a list.' : CANNOT_SERVE;
   const rest =
     isServed && failed.length > 0 ? ` But it does not all work: ${failed.join(', ')}.` : '';
-  const lines = [...steps.flatMap(renderStep), ...(list?.lines ?? []), '', verdict + rest, ''];
+  const fields = body ? describeFields(config, body) : [];
+  const lines = [...steps.flatMap(renderStep), ...fields, '', verdict + rest, ''];
   return { text: lines.join('\n'), works: failed.length === 0 };
 };
 

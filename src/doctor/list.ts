@@ -1,6 +1,6 @@
 import { isPlainName } from '../banks/field-names.ts';
 import { suggestFields } from '../banks/field-suggestion.ts';
-import { guard, type GuardedList, type GuardPolicy } from '../banks/guard.ts';
+import { guard, type GuardedList } from '../banks/guard.ts';
 import { LoadError } from '../banks/load-error.ts';
 import { REJECTION_REASONS, valueAt } from '../banks/reading/entry.ts';
 import { readList, type LoadedList, type ReadList } from '../banks/reading/list-reader.ts';
@@ -8,61 +8,27 @@ import { systemClock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
 import { formatCount } from '../format-count.ts';
 import { isJsonObject, parseJson, type JsonObject } from '../json.ts';
-import { variablesOf } from './load.ts';
+import type { TriedLoad } from './load.ts';
 import { formatBytes, renderFields, toFailure, type Step } from './report.ts';
 
 // The list that has arrived: whether the service would serve it, what its entries have, and the
 // variables that fit it.
 
-export interface ArrivedList {
-  /** Of the response. */
-  readonly body: Buffer;
-  /** Of the load. */
-  readonly outcome: LoadedList | LoadError;
-  /** The saved list that can be served: with it the running service compares. */
-  readonly held: GuardedList | undefined;
-  readonly limits: GuardPolicy;
-}
-
-export const explainList = (config: Config, arrived: ArrivedList) => ({
-  step: explainOutcome(config, arrived),
-  lines: describeFields(config, arrived.body),
-});
-
-/** What the entries have, and what fits it; nothing where there is no list. */
-const describeFields = ({ banks }: Config, body: Buffer): readonly string[] => {
-  const listPath = findListPath(parseJson(new TextDecoder().decode(body)), banks.listPath);
-  const read = tryToRead(body, { ...banks, listPath });
-  if (!read || read.publishableFields.length === 0) return [];
-  return [
-    '',
-    ...renderFields(read, banks.fields),
-    ...(listPath === banks.listPath
-      ? []
-      : ['', 'The list is here:', `  BANK_LIST=${listPath ?? ''}`]),
-    '',
-    'Every field of the provider. Keep those that browsers need, in their order:',
-    `  BANK_FIELDS=${suggestFields(read.publishableFields).join(',')}`,
-  ];
-};
-
-const tryToRead = (body: Buffer, banks: Config['banks']): ReadList | undefined => {
-  try {
-    return readList(body, banks);
-  } catch (error) {
-    if (error instanceof LoadError) return undefined;
-    throw error;
-  }
-};
-
-const explainOutcome = (config: Config, { outcome, held, limits }: ArrivedList): Step => {
+/**
+ * Whether the service would serve it.
+ * @param held the saved list that can be served: with it the running service compares
+ */
+export const explainList = (
+  config: Config,
+  { outcome, parts }: TriedLoad,
+  held: GuardedList | undefined,
+): Step => {
   try {
     if (outcome instanceof LoadError) throw outcome;
-    guard(outcome, held, limits, [], systemClock.monotonicMs());
+    guard(outcome, held, parts.guardPolicy, [], systemClock.monotonicMs());
     return describeList(outcome, held);
   } catch (error) {
-    const failure = LoadError.from(error);
-    return toFailure('list', failure, variablesOf(failure, config, 'list'));
+    return toFailure('list', LoadError.from(error), config);
   }
 };
 
@@ -84,6 +50,28 @@ const describeList = (
     message: `${formatCount(count, 'bank', 'banks')}, ${formatBytes(json.length)}${compared}`,
     next,
   };
+};
+
+/** What its entries have, and what fits it; nothing where there is no list. */
+export const describeFields = ({ banks }: Config, body: Buffer): readonly string[] => {
+  const listPath = findListPath(parseJson(new TextDecoder().decode(body)), banks.listPath);
+  let read: ReadList;
+  try {
+    read = readList(body, { ...banks, listPath });
+  } catch {
+    return [];
+  }
+  if (read.publishableFields.length === 0) return [];
+  return [
+    '',
+    ...renderFields(read, banks.fields),
+    ...(listPath === banks.listPath
+      ? []
+      : ['', 'The list is here:', `  BANK_LIST=${listPath ?? ''}`]),
+    '',
+    'Every field of the provider. Keep those that browsers need, in their order:',
+    `  BANK_FIELDS=${suggestFields(read.publishableFields).join(',')}`,
+  ];
 };
 
 /** The list's own depth in the body: `response.body.banks` has three names. */

@@ -8,17 +8,11 @@ import type { Step } from './report.ts';
 
 // Whether the service can listen on its ports, and what to change where it cannot.
 
+/** `prefix` is that of the port's variables. */
 const portsOf = ({ listen, management }: Config) => [
-  { name: 'port', variable: 'PORT', hostVariable: 'HOST', ...listen },
+  { name: 'port', prefix: '', ...listen },
   ...(management.listen
-    ? [
-        {
-          name: 'management',
-          variable: 'MANAGEMENT_PORT',
-          hostVariable: 'MANAGEMENT_HOST',
-          ...management.listen,
-        },
-      ]
+    ? [{ name: 'management', prefix: 'MANAGEMENT_', ...management.listen }]
     : []),
 ];
 
@@ -74,7 +68,8 @@ export const explainListenError = (error: Error, config: Config): string | undef
 };
 
 /** @param code Node's */
-const explain = ({ variable, hostVariable, port, host }: Port, code: string) => {
+const explain = ({ prefix, port, host }: Port, code: string) => {
+  const [variable, hostVariable] = [`${prefix}PORT`, `${prefix}HOST`];
   if (code === 'EADDRINUSE')
     return {
       variable,

@@ -2,7 +2,17 @@ import { showName } from '../banks/field-names.ts';
 import type { LoadError } from '../banks/load-error.ts';
 import type { FieldRule } from '../banks/reading/entry.ts';
 import type { ReadList } from '../banks/reading/list-reader.ts';
-import { FAILURE_KINDS, RETRIES, RUN_DOCTOR, type Action } from '../failure-kinds.ts';
+import type { Config } from '../config/config.ts';
+import {
+  BASE_URL_VARIABLES,
+  FAILURE_KINDS,
+  RETRIES,
+  RUN_DOCTOR,
+  TOKEN,
+  type Action,
+} from '../failure-kinds.ts';
+import { SECRET_NAMES } from '../secrets/secret.ts';
+import { variableOf } from '../secrets/secrets.ts';
 
 // How the steps of the doctor and the provider's fields read on a terminal: plain text in words of
 // this service.
@@ -21,8 +31,7 @@ export interface Step {
   readonly variables?: readonly string[];
 }
 
-/** @param variables those that may change it */
-export const toFailure = (name: string, error: LoadError, variables: readonly string[]): Step => {
+export const toFailure = (name: string, error: LoadError, config: Config): Step => {
   const { summary, actions } = FAILURE_KINDS[error.kind];
   const next = actions.filter((action) => action !== RETRIES && action !== RUN_DOCTOR);
   return {
@@ -31,8 +40,20 @@ export const toFailure = (name: string, error: LoadError, variables: readonly st
     message: error.message,
     means: summary,
     next: next.map(toSentence),
-    variables,
+    variables: variablesOf(name, error, config),
   };
+};
+
+/** The variables that may change a failure, by their names in this configuration. */
+const variablesOf = (step: string, { kind }: LoadError, config: Config): string[] => {
+  const { environment, grants, tokenVariable } = config.provider;
+  const baseUrl = `PROVIDER_${environment.toUpperCase()}_BASE_URL`;
+  const names: Readonly<Record<string, string>> = {
+    ...Object.fromEntries(SECRET_NAMES.map((name) => [name, variableOf(name, config.secrets)])),
+    [BASE_URL_VARIABLES]: step === 'token' && grants ? 'PROVIDER_TOKEN_URL' : baseUrl,
+    [TOKEN]: tokenVariable,
+  };
+  return FAILURE_KINDS[kind].variables.map((name) => names[name] ?? name);
 };
 
 const toSentence = (action: Action): string => {
@@ -53,7 +74,9 @@ export const renderStep = ({ result, name, message, means, next, variables }: St
   ];
 };
 
-export const inWholeMs = (value: number): string => `${Math.round(value)} ms`;
+/** The time since `startedAtMs`, which performance.now() gave. */
+export const elapsedSince = (startedAtMs: number): string =>
+  `${Math.round(performance.now() - startedAtMs)} ms`;
 
 export const formatBytes = (bytes: number): string => {
   if (bytes < 1_024) return `${bytes} bytes`;

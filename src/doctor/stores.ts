@@ -3,28 +3,22 @@ import { link, rm } from 'node:fs/promises';
 import type { SavedList } from '../banks/fleet.ts';
 import { systemClock } from '../clock.ts';
 import { withDeadline } from '../deadline.ts';
+import type { Config } from '../config/config.ts';
 import { whyNoSnapshot } from '../config/snapshot-path.ts';
 import { codeOf } from '../error-code.ts';
-import type { Secrets } from '../secrets/secrets.ts';
-import type { Envelope } from '../sharing/envelope.ts';
+import { variableOf } from '../secrets/secrets.ts';
 import { keysOf, loadRedis, type RedisClient } from '../sharing/redis-client.ts';
 import { reasonOf } from '../sharing/redis-errors.ts';
 import { REDIS_LIMIT_MS } from '../sharing/redis-fleet.ts';
 import { createSnapshotFile, replaceFile, writeFailure } from '../sharing/snapshot-file.ts';
 import { createStoreReport, describeStoreFailure, StoreError } from '../sharing/store-report.ts';
-import { inWholeMs, type Step } from './report.ts';
+import type { TriedLoad } from './load.ts';
+import { elapsedSince, type Step } from './report.ts';
 
-// Tries each configured store once: reads the list that is there, and writes as the service does,
-// something of the same size. What is there stays, and a service that runs meanwhile is not
-// disturbed.
+// Tries each configured store once: reads the list that is there, and writes something of the same
+// size as the new one. What is there stays, and a service that runs meanwhile is not disturbed.
 
-export interface TryOptions {
-  readonly envelope: Envelope;
-  /** What is written. */
-  readonly content: Buffer;
-}
-
-export interface TriedStore {
+interface TriedStore {
   readonly step: Step;
   /** The list that is there, whatever its age. */
   readonly saved?: SavedList | undefined;
@@ -33,10 +27,11 @@ export interface TriedStore {
 /** What the doctor writes into Redis expires after this. */
 const LIFE_MS = 1_000;
 
-/** One look at the list, then a hold and a list under keys of its own. */
+/** One look at the list, and one write under a key of its own. */
 export const tryRedis = async (
-  secrets: Pick<Secrets, 'read'>,
-  { envelope, content, variable }: TryOptions & { readonly variable: string },
+  config: Config,
+  { secrets, envelope }: TriedLoad['parts'],
+  content: Buffer,
 ): Promise<TriedStore> => {
   const startedAtMs = performance.now();
   let redis: RedisClient | undefined;
@@ -48,21 +43,19 @@ export const tryRedis = async (
     const keys = keysOf(await envelope.namespace());
     const { body, timeUs } = await within(() => client.look(keys, ''));
     const own = keysOf(`doctor-${randomUUID()}`);
-    await within(() => client.hold(own, '', 'doctor', LIFE_MS));
-    await within(() => client.hold(own, 'doctor', '', 1));
-    await within(() =>
-      client.publish(own, { ownId: '', unusable: '', envelope: content, ms: LIFE_MS }),
-    );
+    const written = { ownId: '', unusable: '', envelope: content, ms: LIFE_MS };
+    await within(() => client.publish(own, written));
     let problem: string | undefined;
-    const saved =
-      body.length === 0
-        ? undefined
-        : await envelope.open(body, timeUs / 1_000).catch((error: unknown) => {
-            problem = describeStoreFailure(error);
-            return undefined;
-          });
-    const message = `read and written in ${inWholeMs(performance.now() - startedAtMs)}`;
-    return { step: toStep('redis', message, problem), saved };
+    const open = () =>
+      envelope.open(body, timeUs / 1_000).catch((error: unknown) => {
+        problem = describeStoreFailure(error);
+        return undefined;
+      });
+    const saved = body.length === 0 ? undefined : await open();
+    return {
+      step: toStep('redis', `read and written in ${elapsedSince(startedAtMs)}`, problem),
+      saved,
+    };
   } catch (error) {
     const step: Step = {
       name: 'redis',
@@ -71,19 +64,13 @@ export const tryRedis = async (
       next: [
         'Check host, port, user and password, and the scheme: rediss: with TLS, redis: without. An authority of its own is named by NODE_EXTRA_CA_CERTS.',
       ],
-      variables: [variable],
+      variables: [variableOf('CACHE_REDIS_URL', config.secrets)],
     };
     return { step };
   } finally {
     redis?.destroy();
   }
 };
-
-/** A store that works; `problem` is why the list in it cannot be used. */
-const toStep = (name: string, message: string, problem: string | undefined): Step =>
-  problem === undefined
-    ? { name, result: 'ok', message }
-    : { name, result: 'note', message: `${message}; ${problem}` };
 
 const within = <T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> =>
   withDeadline(work, {
@@ -92,23 +79,27 @@ const within = <T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> =>
     timeoutError: () => new StoreError('does not answer in time'),
   });
 
+/** Of a store that works; `problem` is why the list in it cannot be used. */
+const toStep = (name: string, message: string, problem: string | undefined): Step =>
+  problem === undefined
+    ? { name, result: 'ok', message }
+    : { name, result: 'note', message: `${message}; ${problem}` };
+
 /**
  * Reads the file, and writes one beside it: the file itself may be in use, by a service that runs
  * as another user.
  */
 export const trySnapshot = async (
   path: string,
-  { envelope, content }: TryOptions,
+  { envelope }: TriedLoad['parts'],
+  content: Buffer,
 ): Promise<TriedStore> => {
   const clock = systemClock;
   const report = createStoreReport('CACHE_SNAPSHOT_FILE', clock);
   const saved = await createSnapshotFile({ path, envelope, clock, report }).read();
-  const unreadable = report.state().failing?.reason;
   const probe = `${path}.doctor`;
-  const clean = async (): Promise<void> => {
-    for (const left of [probe, `${probe}.tmp`])
-      await rm(left, { force: true }).catch(() => undefined);
-  };
+  const clean = () =>
+    Promise.allSettled([probe, `${probe}.tmp`].map((left) => rm(left, { force: true })));
   try {
     const problem = await whyNoSnapshot(path);
     if (problem) throw new StoreError(problem);
@@ -118,17 +109,15 @@ export const trySnapshot = async (
     });
     await clean();
     await replaceFile(probe, content);
-    return { step: toStep('snapshot', 'can be written', unreadable), saved };
+    return { step: toStep('snapshot', 'can be written', report.state().failing?.reason), saved };
   } catch (error) {
-    return {
-      step: {
-        name: 'snapshot',
-        result: 'FAIL',
-        message: `the file ${describeStoreFailure(error)}`,
-        variables: ['CACHE_SNAPSHOT_FILE'],
-      },
-      saved,
+    const step: Step = {
+      name: 'snapshot',
+      result: 'FAIL',
+      message: `the file ${describeStoreFailure(error)}`,
+      variables: ['CACHE_SNAPSHOT_FILE'],
     };
+    return { step, saved };
   } finally {
     await clean();
   }
