@@ -24,12 +24,18 @@ delete process.env['DEBUG'];
 
 // Loaded only now: as process 1 of a container the process does not even get a signal that it does
 // not listen for.
-const { LAST_LINES_MS, parseCommandLine, USAGE } = await import('./commands/command-line.ts');
+const { parseCommandLine, USAGE } = await import('./commands/command-line.ts');
 const { stackOf } = await import('./error-code.ts');
 const { createRedaction } = await import('./secrets/redaction.ts');
 const { createLogDestination, openNonBlocking, writeWithin } =
   await import('./telemetry/log-stream.ts');
 const { readVersion } = await import('./version.ts');
+
+/**
+ * How long the end may wait for a reader of the log's last lines, in milliseconds, and again for an
+ * error's text.
+ */
+const LAST_LINES_MS = 250;
 
 const redaction = createRedaction();
 const stdoutFd = openNonBlocking(process.stdout);

@@ -6,19 +6,10 @@ import { printable } from '../printable.ts';
 // What the program is asked to do, and what its commands are given. Settings are environment
 // variables, never arguments: other users of the machine can see a process's arguments.
 
-const COMMANDS = {
-  serve: 'run the service; the default',
-  doctor: 'make one request to the provider, try stores and ports, and report each step',
-  snapshot: 'load the list once and save it to FILE, for CACHE_SNAPSHOT_FILE',
-  'check-config': 'print the effective configuration and its problems',
-} as const;
+const COMMANDS = ['serve', 'doctor', 'snapshot', 'check-config'] as const;
+export type ProgramCommand = (typeof COMMANDS)[number];
 
-export type ProgramCommand = keyof typeof COMMANDS;
-
-/** What a command needs after its name. */
-const ARGUMENTS: Readonly<Partial<Record<ProgramCommand, string>>> = { snapshot: 'FILE' };
-
-/** `argument`: empty where the command takes none. */
+/** `argument`: of `snapshot`; empty for the others. */
 export interface CommandRequest {
   readonly command: ProgramCommand;
   readonly argument: string;
@@ -29,49 +20,38 @@ export type CommandLine = CommandRequest | 'help' | 'version' | { readonly probl
 
 /** @param args the arguments after the program's name */
 export const parseCommandLine = (args: readonly string[]): CommandLine => {
-  const [command = 'serve', ...others] = args.filter((arg) => !Object.hasOwn(OPTIONS, arg));
-  if (!isProgramCommand(command)) return usageError(command);
-  const wanted = ARGUMENTS[command];
-  const [argument = ''] = wanted === undefined ? [] : others.splice(0, 1);
-  const wrong = argument.startsWith('-') ? argument : others[0];
-  if (wrong !== undefined) return usageError(wrong);
-  const asked = Object.entries(OPTIONS).find(([option]) => args.includes(option));
-  if (asked) return asked[1];
-  return wanted !== undefined && argument === ''
-    ? { problem: `The command ${command} needs its argument: banks-bff ${command} ${wanted}` }
+  if (args.includes('-h') || args.includes('--help')) return 'help';
+  if (args.includes('-v') || args.includes('--version')) return 'version';
+  const [first = 'serve', ...others] = args;
+  const command = COMMANDS.find((name) => name === first);
+  if (!command) return unknownArgument(first);
+  const wanted = command === 'snapshot' ? 1 : 0;
+  const unknown = others.find((text, index) => index >= wanted || text.startsWith('-'));
+  if (unknown !== undefined) return unknownArgument(unknown);
+  const [argument = ''] = others;
+  return wanted === 1 && argument === ''
+    ? { problem: 'The command snapshot needs its argument: banks-bff snapshot FILE' }
     : { command, argument };
 };
 
-/** Where several are given, the first of this list counts. */
-const OPTIONS = {
-  '-h': 'help',
-  '--help': 'help',
-  '-v': 'version',
-  '--version': 'version',
-} as const;
-
 /** Names the argument without what follows `=`, which may be a secret. */
-const usageError = (argument: string): CommandLine => {
+const unknownArgument = (argument: string): CommandLine => {
   const name = printable(argument.split('=')[0] ?? '').slice(0, MAX_SHOWN_CHARS);
-  const allowed = [...Object.keys(COMMANDS), '--help', '--version'];
-  return { problem: `Unknown argument "${name}". Allowed: ${allowed.join(', ')}.` };
+  const allowed = [...COMMANDS, '--help', '--version'].join(', ');
+  return { problem: `Unknown argument "${name}". Allowed: ${allowed}.` };
 };
 
 const MAX_SHOWN_CHARS = 40;
-
-const isProgramCommand = (name: string): name is ProgramCommand => Object.hasOwn(COMMANDS, name);
 
 export const USAGE = `Serves a banking provider's bank list to browsers.
 
 Usage: banks-bff [command]
 
 Commands:
-${Object.entries(COMMANDS)
-  .map(([name, description]) => {
-    const usage = isProgramCommand(name) && ARGUMENTS[name] ? `${name} ${ARGUMENTS[name]}` : name;
-    return `  ${usage.padEnd(15)}${description}`;
-  })
-  .join('\n')}
+  serve          run the service; the default
+  doctor         make one request to the provider, try stores and ports, and report each step
+  snapshot FILE  load the list once and save it to FILE, for CACHE_SNAPSHOT_FILE
+  check-config   print the effective configuration and its problems
 
 Options:
   -h, --help     print this text
@@ -109,9 +89,3 @@ export interface ServeContext extends CommandContext {
 }
 
 export type StopSignal = 'SIGTERM' | 'SIGINT' | 'SIGHUP';
-
-/**
- * How long the end may wait for a reader of the log's last lines, in milliseconds, and again for an
- * error's text.
- */
-export const LAST_LINES_MS = 250;
