@@ -1,7 +1,6 @@
 import { pino, type DestinationStream, type Logger } from 'pino';
 import { isServable, type Freshness } from '../banks/freshness.ts';
 import { suggestFields } from '../banks/field-suggestion.ts';
-import type { ListEvent } from '../banks/list-event.ts';
 import { countUnusable, NOTHING_REJECTED, REJECTION_REASONS } from '../banks/reading/entry.ts';
 import { createIsoNow } from '../clock.ts';
 import type { LogLevel } from '../config/values.ts';
@@ -46,28 +45,68 @@ const SEVERITIES: Readonly<Record<string, string>> = {
   fatal: 'CRITICAL',
 };
 
-/** Writes a line for each event that changes a state. */
-export type EventLog = (event: ServiceEvent) => void;
+type ListTaken = Extract<ServiceEvent, { readonly type: 'list-taken' }>;
+type LoadFailure = Pick<Extract<ServiceEvent, { readonly type: 'load-failed' }>, 'error' | 'state'>;
 
 /**
+ * Writes a line for each event that changes a state.
  * @param fieldsAreChosen whether BANK_FIELDS is set; otherwise one line suggests a value made of
  *   the observed fields
  */
-export const createEventLog = (logger: Logger, fieldsAreChosen: boolean): EventLog => {
-  const list = createListLog(logger, fieldsAreChosen);
-  /** The newest line about a failing token; undefined while it works. */
+export const createEventLog = (logger: Logger, fieldsAreChosen: boolean) => {
+  let state: Freshness = 'empty';
+  /** What the newest line says of what fails; undefined: nothing does. */
+  let failing: string | undefined;
   let failingToken: string | undefined;
-  return (event) => {
+  let isSuggested = fieldsAreChosen;
+
+  const logTaken = (event: ListTaken): void => {
+    const { list, previous, source, load } = event;
+    const facts = { count: list.count, source, durationMs: load && Math.round(load.durationMs) };
+    if (source !== 'provider' && (event.state !== 'fresh' || !previous))
+      logger.info(facts, `list: restored the saved list; ${CONSEQUENCES[event.state]}`);
+    else if (!previous) logger.info(facts, 'list: initial load succeeded');
+    else if (failing || state !== 'fresh') logger.info(facts, 'list: recovered');
+    else logger.debug(facts, 'list: renewed');
+    ({ state } = event);
+    // A stale list does not end a failure.
+    if (state === 'fresh') failing = undefined;
+    logContent(logger, event);
+    const fields = isSuggested ? [] : suggestFields(load?.loaded.publishableFields ?? []);
+    if (fields.length === 0) return;
+    isSuggested = true;
+    logger.warn(
+      `list: every field of the provider is published; to choose some, set BANK_FIELDS=${fields.join(',')}`,
+    );
+  };
+
+  const logFailure = ({ error, state: now }: LoadFailure): void => {
+    const { kind, fields, message, cause } = error;
+    // Other fields are a change. That the list has become older is a line of its own.
+    const failure = [kind, ...fields].join();
+    if (failing === failure) return;
+    failing = failure;
+    const facts = {
+      kind,
+      state: now,
+      fields: fields.length > 0 ? fields : undefined,
+      err: kind === 'internal' ? cause : undefined,
+    };
+    logger[severityOf(now)](facts, `list: load failed: ${message}; ${CONSEQUENCES[now]}`);
+  };
+
+  return (event: ServiceEvent): void => {
     switch (event.type) {
       case 'list-taken':
-        list.taken(event);
+        logTaken(event);
         break;
       case 'load-failed':
       case 'load-failed-elsewhere':
-        list.loadFailed(event);
+        logFailure(event);
         break;
       case 'list-aged':
-        list.aged(event.state);
+        ({ state } = event);
+        logger[severityOf(state)]({ state }, `list: not renewed in time; ${CONSEQUENCES[state]}`);
         break;
       case 'store-failed':
         logger.warn({ store: event.store }, `${event.store}: ${event.reason}`);
@@ -106,63 +145,6 @@ export const createEventLog = (logger: Logger, fieldsAreChosen: boolean): EventL
   };
 };
 
-type EventOf<Type extends ListEvent['type']> = Extract<ListEvent, { readonly type: Type }>;
-
-const createListLog = (logger: Logger, fieldsAreChosen: boolean) => {
-  /** What the newest line said. */
-  let logged: { readonly failing?: string | undefined; readonly state: Freshness } = {
-    state: 'empty',
-  };
-  let isSuggested = fieldsAreChosen;
-
-  const logSuggestion = ({ load }: EventOf<'list-taken'>): void => {
-    const fields = load?.loaded.publishableFields ?? [];
-    if (isSuggested || fields.length === 0) return;
-    isSuggested = true;
-    const suggestion = `BANK_FIELDS=${suggestFields(fields).join(',')}`;
-    logger.warn(
-      `list: every field of the provider is published; to choose some, set ${suggestion}`,
-    );
-  };
-
-  return {
-    taken: (event: EventOf<'list-taken'>): void => {
-      const { list, previous, state, source, load } = event;
-      const durationMs = load && Math.round(load.durationMs);
-      const facts = { count: list.count, source, durationMs };
-      if (source !== 'provider' && (state !== 'fresh' || !previous))
-        logger.info(facts, `list: restored the saved list; ${CONSEQUENCES[state]}`);
-      else if (logged.state === 'empty') logger.info(facts, 'list: initial load succeeded');
-      else if (logged.failing || logged.state !== 'fresh') logger.info(facts, 'list: recovered');
-      else logger.debug(facts, 'list: renewed');
-      // A stale list does not end a failure.
-      logged = { failing: state === 'fresh' ? undefined : logged.failing, state };
-      logContent(logger, event);
-      logSuggestion(event);
-    },
-    loadFailed: ({ error, state }: Pick<EventOf<'load-failed'>, 'error' | 'state'>): void => {
-      // Other fields are a change.
-      const failing = [error.kind, ...error.fields].join();
-      if (logged.failing !== failing || logged.state !== state)
-        logger[severityOf(state)](
-          {
-            kind: error.kind,
-            state,
-            fields: error.fields.length > 0 ? error.fields : undefined,
-            err: error.kind === 'internal' ? error.cause : undefined,
-          },
-          `list: load failed: ${error.message}; ${CONSEQUENCES[state]}`,
-        );
-      logged = { failing, state };
-    },
-    aged: (state: Freshness): void => {
-      if (state !== logged.state)
-        logger[severityOf(state)]({ state }, `list: not renewed in time; ${CONSEQUENCES[state]}`);
-      logged = { ...logged, state };
-    },
-  };
-};
-
 /** What clients get now. */
 const CONSEQUENCES = {
   empty: 'there is no list to serve',
@@ -175,7 +157,7 @@ const CONSEQUENCES = {
 const severityOf = (state: Freshness) => (isServable(state) ? 'warn' : 'error');
 
 /** A line for each thing about its content that is not as it was. */
-const logContent = (logger: Logger, { list, previous, change }: EventOf<'list-taken'>): void => {
+const logContent = (logger: Logger, { list, previous, change }: ListTaken): void => {
   const { count, accepted, rejected, hasNextPage } = list;
   const facts = { added: change?.added, removed: change?.removed, count };
   if (accepted && list.id !== previous?.id)
