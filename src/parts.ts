@@ -5,7 +5,8 @@ import { passwordsAndKeysOf, type Config } from './config/config.ts';
 import { createProvider, type ProviderEvent } from './provider/provider.ts';
 import type { TokenEvent } from './provider/token.ts';
 import type { Redaction } from './secrets/redaction.ts';
-import { createSecrets, type SecretFileEvent } from './secrets/secrets.ts';
+import type { SecretFileEvent } from './secrets/secret-files.ts';
+import { createSecrets } from './secrets/secrets.ts';
 import { createEnvelope } from './sharing/envelope.ts';
 
 // What loads a list, checks it and opens a saved one: for the service, and for the commands that do
@@ -29,9 +30,7 @@ export const createParts = (config: Config, options: PartsOptions) => {
   const { banks, cache } = config;
   const { addSecret, findEcho } = redaction;
   for (const [variable, keys] of passwordsAndKeysOf(config)) addSecret(variable, keys);
-  const secrets = createSecrets({
-    sources: config.secrets,
-    tlsFiles: config.provider.tlsFiles,
+  const secrets = createSecrets(config.secrets, {
     environment: config.provider.environment,
     addSecret,
     clock,

@@ -9,7 +9,7 @@ import { createPublicServer } from './http/public-server.ts';
 import { createManagementServer } from './management/app.ts';
 import { createParts } from './parts.ts';
 import { createRedaction, type Redaction } from './secrets/redaction.ts';
-import { variableOf } from './secrets/secrets.ts';
+import { variableOf } from './secrets/secret.ts';
 import { createRedisFleet } from './sharing/redis-fleet.ts';
 import { createSnapshotFile } from './sharing/snapshot-file.ts';
 import { createStoreReport, type StoreName, type StoreReport } from './sharing/store-report.ts';

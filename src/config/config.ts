@@ -1,11 +1,11 @@
 import {
+  fileSourcesIn,
   passwordsIn,
   SECRET_NAMES,
   secretProblem,
   type Secret,
-  type SecretName,
+  type SecretSources,
 } from '../secrets/secret.ts';
-import type { SecretSource } from '../secrets/secrets.ts';
 import {
   isUnknown,
   SCHEMA,
@@ -131,11 +131,6 @@ const toConfig = (values: Values) => {
         /** Where the token is in the grant: names of members, with dots between them. */
         field: values.PROVIDER_TOKEN_FIELD,
       },
-      tlsFiles: {
-        PROVIDER_TLS_CA_FILE: values.PROVIDER_TLS_CA_FILE,
-        PROVIDER_TLS_CERT_FILE: values.PROVIDER_TLS_CERT_FILE,
-        PROVIDER_TLS_KEY_FILE: values.PROVIDER_TLS_KEY_FILE,
-      },
       /** The way out to the provider and the token endpoint, as undici reads it. */
       proxies: {
         HTTPS_PROXY: values.HTTPS_PROXY,
@@ -163,14 +158,7 @@ const toConfig = (values: Values) => {
       maxShrink: values.GUARD_MAX_SHRINK,
       maxDrift: values.GUARD_MAX_DRIFT,
     },
-    secrets: {
-      MANAGEMENT_TOKEN: sourceOf(values, 'MANAGEMENT_TOKEN'),
-      PROVIDER_ACCESS_TOKEN: sourceOf(values, 'PROVIDER_ACCESS_TOKEN'),
-      PROVIDER_CLIENT_SECRET: sourceOf(values, 'PROVIDER_CLIENT_SECRET'),
-      PROVIDER_HEADERS: sourceOf(values, 'PROVIDER_HEADERS'),
-      CACHE_REDIS_URL: sourceOf(values, 'CACHE_REDIS_URL'),
-      CACHE_SIGNING_KEY: sourceOf(values, 'CACHE_SIGNING_KEY'),
-    },
+    secrets: sourcesIn(values),
     browserMaxAgeMs: values.BROWSER_MAX_AGE,
     keepAliveTimeoutMs: values.KEEP_ALIVE_TIMEOUT,
     corsOrigins: values.CORS_ORIGINS ?? [],
@@ -182,10 +170,10 @@ const toConfig = (values: Values) => {
   } as const;
 };
 
-const sourceOf = (values: Values, name: SecretName): SecretSource | undefined => {
-  const path = values[`${name}_FILE`];
-  return path === undefined ? values[name] : { path };
-};
+const sourcesIn = (values: Values): SecretSources => ({
+  ...Object.fromEntries(SECRET_NAMES.map((name) => [name, values[name]])),
+  ...fileSourcesIn(values),
+});
 
 const TOKEN_VARIABLES = [
   'PROVIDER_ACCESS_TOKEN',

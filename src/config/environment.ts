@@ -3,7 +3,7 @@ import { systemClock } from '../clock.ts';
 import { codeOf } from '../error-code.ts';
 import { describeUnreadable, readTextFile } from '../regular-file.ts';
 import { createSecrets } from '../secrets/secrets.ts';
-import { SECRET_NAMES } from '../secrets/secret.ts';
+import { fileSourcesIn } from '../secrets/secret.ts';
 import { ConfigError, readVariables, type ConfigProblem } from './config.ts';
 import { whyNoSnapshot } from './snapshot-path.ts';
 import {
@@ -84,10 +84,7 @@ const readSources = async (env: ProcessEnvironment) => {
 
 /** Also where the configuration has other problems. */
 const checkSecretFiles = (env: EnvironmentVariables): Promise<readonly ConfigProblem[]> => {
-  const sourceIn = (path: string | undefined) => (path ? { path } : undefined);
-  return createSecrets({
-    sources: Object.fromEntries(SECRET_NAMES.map((name) => [name, sourceIn(env[`${name}_FILE`])])),
-    tlsFiles: env,
+  return createSecrets(fileSourcesIn(env), {
     environment: env['PROVIDER_ENVIRONMENT'],
     addSecret: () => undefined,
     clock: systemClock,

@@ -11,8 +11,7 @@ import {
   TOKEN,
   type Action,
 } from '../failure-kinds.ts';
-import { SECRET_NAMES } from '../secrets/secret.ts';
-import { variableOf } from '../secrets/secrets.ts';
+import { SECRET_NAMES, variableOf } from '../secrets/secret.ts';
 
 // How the steps of the doctor and the provider's fields read on a terminal: plain text in words of
 // this service.

@@ -6,7 +6,7 @@ import { withDeadline } from '../deadline.ts';
 import type { Config } from '../config/config.ts';
 import { whyNoSnapshot } from '../config/snapshot-path.ts';
 import { codeOf } from '../error-code.ts';
-import { variableOf } from '../secrets/secrets.ts';
+import { variableOf } from '../secrets/secret.ts';
 import { keysOf, loadRedis, type RedisClient } from '../sharing/redis-client.ts';
 import { reasonOf } from '../sharing/redis-errors.ts';
 import { REDIS_LIMIT_MS } from '../sharing/redis-fleet.ts';

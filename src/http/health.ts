@@ -1,6 +1,6 @@
 import type { RequestHandler } from 'express';
 import type { BankList } from '../banks/bank-list.ts';
-import type { SecretFileState } from '../secrets/secrets.ts';
+import type { SecretFileState } from '../secrets/secret-files.ts';
 import type { StoreState } from '../sharing/store-report.ts';
 import { sendJson } from './headers.ts';
 import { sendProblem } from './problems.ts';

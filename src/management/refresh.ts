@@ -6,7 +6,7 @@ import { countUnusable } from '../banks/reading/entry.ts';
 import { toIso } from '../clock.ts';
 import { sendJson } from '../http/headers.ts';
 import { sendProblem } from '../http/problems.ts';
-import type { SecretFileState } from '../secrets/secrets.ts';
+import type { SecretFileState } from '../secrets/secret-files.ts';
 
 // `POST /refresh`: an operator's load, and what became of it.
 

@@ -1,6 +1,6 @@
 import { LoadError } from '../banks/load-error.ts';
 import { codeOf } from '../error-code.ts';
-import { SecretFileError } from '../secrets/secrets.ts';
+import { SecretFileError } from '../secrets/secret.ts';
 
 // Why there is no response, from an error of Node, OpenSSL or undici to a kind of failure and words
 // of this service. Such an error may hold an address or headers: only its code is passed on.

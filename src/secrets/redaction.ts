@@ -1,5 +1,3 @@
-import { parseJson } from '../json.ts';
-
 // The last line of defence around everything that the process writes: it knows the secrets by value
 // and replaces them, however they got there. The first line of defence is not to pass secrets on;
 // no code may rely on this one.
@@ -15,26 +13,33 @@ const MAX_VALUES = 2;
 export const createRedaction = () => {
   /** By variable, the newest last; a value may have several secret parts. */
   const secrets = new Map<string, readonly (readonly string[])[]>();
-  let echoes: readonly (readonly [variable: string, forms: readonly string[]])[] = [];
-  let removeSecrets = (text: string): string => text;
+  /** What is removed. Longer forms come first, because one may be a part of another. */
+  let forms: readonly string[] = [];
 
   return {
     /** Redacts these parts of the newest value of `variable` from now on. */
     addSecret: (variable: string, parts: readonly string[]): void => {
       const values = secrets.get(variable) ?? [];
-      const isSame = (value: readonly string[] | undefined): boolean =>
-        JSON.stringify(value) === JSON.stringify(parts);
-      if (isSame(values.at(-1))) return;
-      const others = values.filter((value) => !isSame(value));
+      const others = values.filter((value) => value.join('\n') !== parts.join('\n'));
       secrets.set(variable, [...others, parts].slice(-MAX_VALUES));
-      removeSecrets = createRemover([...secrets.values()].flat(2).flatMap(formsOf));
-      echoes = [...secrets].map(([each, texts]) => [each, texts.flat().flatMap(echoFormsOf)]);
+      const all = [...secrets.values()].flat(2).flatMap(formsOf);
+      forms = [...new Set(all)].toSorted((a, b) => b.length - a.length);
     },
     /** Replaces each secret in `text` by `[redacted]`, in any of its {@link formsOf}. */
-    redact: (text: string): string => removeSecrets(text),
+    redact: (text: string): string =>
+      // To look first is three times as fast as to replace what is not there.
+      forms.reduce(
+        (rest, form) => (rest.includes(form) ? rest.replaceAll(form, '[redacted]') : rest),
+        text,
+      ),
     /** The variable of a secret that the JSON text `json` contains, in any of its forms. */
     findEcho: (json: string): string | undefined =>
-      echoes.find(([, forms]) => forms.some((form) => json.includes(form)))?.[0],
+      [...secrets].find(([, values]) =>
+        values
+          .flat()
+          .flatMap(echoFormsOf)
+          .some((form) => json.includes(form)),
+      )?.[0],
   };
 };
 
@@ -79,41 +84,3 @@ const echoFormsOf = (secret: string): readonly string[] =>
   secret.length < SHORTEST_ECHO ? [] : formsOf(secret).map((form) => form.slice(-ECHO_END_CHARS));
 
 const ECHO_END_CHARS = 64;
-
-/**
- * Replaces the forms in a text, longer ones first. An ordinary line costs one search, for their
- * beginnings.
- */
-const createRemover = (forms: readonly string[]): ((text: string) => string) => {
-  const longestFirst = [...new Set(forms)].toSorted((a, b) => b.length - a.length);
-  const starts = new Set(longestFirst.map((form) => form.slice(0, START_CHARS)));
-  const literals = [...starts].map((start) => start.replaceAll(/[\\^$.*+?()[\]{}|/]/g, '\\$&'));
-  const anyStart = new RegExp(literals.join('|'));
-  return (text) =>
-    anyStart.test(text)
-      ? longestFirst.reduce((rest, form) => rest.replaceAll(form, '[redacted]'), text)
-      : text;
-};
-
-/** Enough that few ordinary lines contain one, and that a long secret makes no large expression. */
-const START_CHARS = 8;
-
-interface LineWriter {
-  write(line: string): void;
-}
-
-/** Redacts each line, which is JSON, before `destination` gets it. */
-export const redacting = (
-  destination: LineWriter,
-  { redact }: Pick<Redaction, 'redact'>,
-): LineWriter => ({
-  write: (line) => {
-    const redacted = redact(line);
-    const isWhole = redacted === line || parseJson(redacted) !== undefined;
-    destination.write(isWhole ? redacted : LEFT_OUT);
-  },
-});
-
-/** A token endpoint may grant a token that is a piece of every line, such as `1000000}`. */
-const LEFT_OUT =
-  '{"level":40,"severity":"WARNING","msg":"log: a line was left out, because a secret is a part of its structure"}\n';

@@ -1,3 +1,5 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+
 // A secret in memory, and the rules for secrets, whether they come from a variable, a file or the
 // token endpoint.
 
@@ -8,7 +10,19 @@ export interface Secret {
 
 export const toSecret = (text: string): Secret => ({ reveal: () => text });
 
-/** The secrets that may be in the file that `${name}_FILE` names. */
+/** There is no secret to use. The message names each variable, and what is wrong with its file. */
+export class SecretFileError extends Error {
+  override readonly name = 'SecretFileError';
+  readonly problems: ReadonlyMap<string, string>;
+
+  /** @param problems what is wrong, by the variables of the files */
+  constructor(problems: ReadonlyMap<string, string>) {
+    super([...problems].map((problem) => problem.join(' ')).join('; '));
+    this.problems = problems;
+  }
+}
+
+/** The secrets that may be in a variable, or in the file that `${name}_FILE` names. */
 export const SECRET_NAMES = [
   'MANAGEMENT_TOKEN',
   'PROVIDER_ACCESS_TOKEN',
@@ -17,7 +31,37 @@ export const SECRET_NAMES = [
   'CACHE_REDIS_URL',
   'CACHE_SIGNING_KEY',
 ] as const;
-export type SecretName = (typeof SECRET_NAMES)[number];
+/** Those of TLS, in PEM: only their files have variables. */
+export const TLS_NAMES = ['PROVIDER_TLS_CA', 'PROVIDER_TLS_CERT', 'PROVIDER_TLS_KEY'] as const;
+export type SecretName = (typeof SECRET_NAMES | typeof TLS_NAMES)[number];
+
+/** A secret that a variable holds, or the file that holds it. */
+export type SecretSource = Secret | { readonly path: string };
+
+export type SecretSources = Readonly<Partial<Record<SecretName, SecretSource | undefined>>>;
+
+/** What files contain, by the names of the secrets. */
+export type Contents = Readonly<Partial<Record<SecretName, string>>>;
+
+/** The sources of the secrets whose files are set. */
+export const fileSourcesIn = (
+  paths: Readonly<Partial<Record<`${SecretName}_FILE`, string | undefined>>>,
+): SecretSources =>
+  Object.fromEntries(
+    [...SECRET_NAMES, ...TLS_NAMES].flatMap((name) => {
+      const path = paths[`${name}_FILE`];
+      return path ? [[name, { path }]] : [];
+    }),
+  );
+
+/** The variable that is set: the one with the secret, or the one with the path of its file. */
+export const variableOf = <Name extends SecretName>(
+  name: Name,
+  sources: SecretSources,
+): Name | `${Name}_FILE` => {
+  const source = sources[name];
+  return source && 'path' in source ? `${name}_FILE` : name;
+};
 
 /** A large JWT has 4 kB; servers refuse header sections of more than 8 to 16 kB. */
 export const MAX_SECRET_BYTES = 8_192;
@@ -41,6 +85,9 @@ export const secretProblem = (
   environment: string | undefined,
 ): string | undefined => {
   if (text === '') return 'is empty; write the secret into it';
+  if (name === 'PROVIDER_TLS_KEY') return isPrivateKey(text) ? undefined : NO_KEY;
+  if (name === 'PROVIDER_TLS_CA' || name === 'PROVIDER_TLS_CERT')
+    return areCertificates(text) ? undefined : NO_CERTIFICATES;
   if (Buffer.byteLength(text) > MAX_SECRET_BYTES) return `has more than ${MAX_SECRET_BYTES} bytes`;
   if (name === 'PROVIDER_HEADERS') return isHeaderList(text) ? undefined : NO_HEADERS;
   if (name === 'CACHE_REDIS_URL') return isRedisUrl(text) ? undefined : NO_REDIS_URL;
@@ -69,6 +116,8 @@ const MIN_CHARS: Readonly<Partial<Record<SecretName, number>>> = {
 /** What in a secret must never be seen. */
 export const secretParts = (name: SecretName, text: string): readonly string[] => {
   if (name === 'PROVIDER_HEADERS') return headersIn(text).map(([, value]) => value);
+  if (name === 'PROVIDER_TLS_CA' || name === 'PROVIDER_TLS_CERT') return [];
+  if (name === 'PROVIDER_TLS_KEY') return [text.replaceAll(/-----[^-]+-----/g, '').trim()];
   // Errors quote an address without its password.
   return name === 'CACHE_REDIS_URL' ? passwordsIn(text) : [text];
 };
@@ -121,3 +170,26 @@ export const headersIn = (text: string): readonly (readonly [name: string, value
       const [name = '', ...value] = line.split(':');
       return [name.trim().toLowerCase(), value.join(':').trim()];
     });
+
+const isPrivateKey = (pem: string): boolean => {
+  try {
+    return createPrivateKey(pem).type === 'private';
+  } catch {
+    return false;
+  }
+};
+const NO_KEY =
+  'contains no private key in PEM without a passphrase; it needs a "BEGIN PRIVATE KEY" block (of a .p12 file: openssl pkcs12 -in FILE -nocerts -nodes; openssl pkey -in KEY -out NEW removes a passphrase)';
+
+/** OpenSSL stops at a damaged authority, and trusts none after it, without an error. */
+const areCertificates = (pem: string): boolean => {
+  try {
+    const certificates = pem.match(CERTIFICATES) ?? [];
+    return certificates.map((each) => new X509Certificate(each)).length > 0;
+  } catch {
+    return false;
+  }
+};
+const CERTIFICATES = /-----BEGIN [A-Z ]*CERTIFICATE-----[^]*?-----END [A-Z ]*CERTIFICATE-----/g;
+const NO_CERTIFICATES =
+  'contains no certificate in PEM, or a damaged one; it needs one or more "BEGIN CERTIFICATE" blocks (of a .p12 file: openssl pkcs12 -in FILE -nokeys)';

@@ -1,5 +1,5 @@
 import { codeOf } from '../error-code.ts';
-import { SecretFileError } from '../secrets/secrets.ts';
+import { SecretFileError } from '../secrets/secret.ts';
 import { StoreError } from './store-report.ts';
 
 // What went wrong with Redis, in our words, with the code of Redis, Node or OpenSSL. Their messages

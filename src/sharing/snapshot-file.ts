@@ -6,7 +6,7 @@ import type { Clock } from '../clock.ts';
 import { whyNoSnapshot } from '../config/snapshot-path.ts';
 import { codeOf } from '../error-code.ts';
 import { describeReadError, readRegularFile } from '../regular-file.ts';
-import { SecretFileError } from '../secrets/secrets.ts';
+import { SecretFileError } from '../secrets/secret.ts';
 import { MAX_ENVELOPE_BYTES, type Envelope } from './envelope.ts';
 import { describeStoreFailure, StoreError, type StoreReport } from './store-report.ts';
 

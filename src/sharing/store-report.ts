@@ -1,6 +1,6 @@
 import { LoadError } from '../banks/load-error.ts';
 import type { Clock } from '../clock.ts';
-import { SecretFileError } from '../secrets/secrets.ts';
+import { SecretFileError } from '../secrets/secret.ts';
 
 // What is reported of a store, in which the list is saved outside the process. Stores are neither
 // trusted nor relied on: whatever one does, the service continues with the list in memory.

@@ -2,7 +2,7 @@ import type { Freshness } from '../banks/freshness.ts';
 import type { ListEvent } from '../banks/list-event.ts';
 import type { TokenEvent } from '../provider/token.ts';
 import type { ProviderEvent } from '../provider/provider.ts';
-import type { SecretFileEvent } from '../secrets/secrets.ts';
+import type { SecretFileEvent } from '../secrets/secret-files.ts';
 import type { StoreEvent } from '../sharing/store-report.ts';
 
 // Everything in the service that operators may want to know. Each event is emitted once, where it

@@ -5,7 +5,7 @@ import { LOAD_ERROR_KINDS } from '../banks/load-error.ts';
 import { NOTHING_REJECTED, REJECTION_REASONS } from '../banks/reading/entry.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
-import type { SecretFileState } from '../secrets/secrets.ts';
+import type { SecretFileState } from '../secrets/secret-files.ts';
 import type { StoreName, StoreState } from '../sharing/store-report.ts';
 import { MANAGEMENT_REFUSALS, type ServiceEvent } from './events.ts';
 import { createRequestMetrics, statusClass, STATUS_CLASSES } from './request-metrics.ts';

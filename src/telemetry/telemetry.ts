@@ -1,7 +1,7 @@
 import type { DestinationStream } from 'pino';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
-import { redacting, type Redaction } from '../secrets/redaction.ts';
+import type { Redaction } from '../secrets/redaction.ts';
 import type { ServiceEvent } from './events.ts';
 import { createHistory } from './history.ts';
 import type { LogDestination } from './log-stream.ts';
@@ -18,7 +18,9 @@ export interface TelemetryOptions extends MetricsOptions {
 
 export const createTelemetry = (config: Config, options: TelemetryOptions) => {
   const { logDestination, redaction, clock } = options;
-  const logger = createLogger(config.logLevel, redacting(logDestination, redaction));
+  const logger = createLogger(config.logLevel, {
+    write: (line) => logDestination.write(redaction.redact(line)),
+  });
   const log = createEventLog(logger, config.banks.fields !== undefined);
   const history = createHistory(clock);
   const metrics = createMetrics(config, options, () => logDestination.lostLines?.() ?? 0);

@@ -163,7 +163,7 @@ test.each(Object.entries(KINDS))(
 test.each<[string, string, () => Promise<unknown>]>([
   ['gone', 'ENOENT', () => rm(file())],
   ['a folder', 'not a regular file', () => rm(file()).then(() => mkdir(file()))],
-  ['too long', 'more than 16384 bytes', () => writeFile(file(), 'x'.repeat(16_385))],
+  ['too long', 'more than 1048576 bytes', () => writeFile(file(), 'x'.repeat(1_048_577))],
   ['not UTF-8', 'not UTF-8', () => writeFile(file(), Buffer.from([0xff]))],
 ])('a file that is %s leaves the last content in use', async (_how, said, spoil) => {
   await start('PROVIDER_ACCESS_TOKEN_FILE');

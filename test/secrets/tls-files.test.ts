@@ -1,8 +1,9 @@
 import { expect, test } from '@jest/globals';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { readTlsFiles, type TlsFiles } from '../../src/secrets/tls-files.ts';
+import { checkConfig } from '../../src/config/environment.ts';
 import { createAuthority, encryptedKey, type Pair } from '../helpers/authority.ts';
+import { SANDBOX } from '../helpers/sandbox.ts';
 import { temporaryFolder } from '../helpers/temporary-folder.ts';
 
 // What is said about files of mutual TLS that cannot be used. What happens meanwhile, and a key that
@@ -19,16 +20,22 @@ const file = (name: string, content: string): string => {
 const CA = 'PROVIDER_TLS_CA_FILE';
 const CERT = 'PROVIDER_TLS_CERT_FILE';
 const KEY = 'PROVIDER_TLS_KEY_FILE';
+type TlsFiles = Readonly<Record<string, string>>;
 const pairOf = ({ certFile, keyFile }: Pick<Pair, 'certFile' | 'keyFile'>): TlsFiles => ({
   [CERT]: certFile,
   [KEY]: keyFile,
 });
 const FILES: TlsFiles = { [CA]: authority.certFile, ...pairOf(pair) };
 
-const problemsOf = async (files: TlsFiles): Promise<string[]> =>
-  [...((await readTlsFiles({ ...FILES, ...files })).problems ?? [])].map((entry) =>
-    entry.join(' '),
-  );
+const problemsOf = async (files: TlsFiles): Promise<string[]> => {
+  const { error } = await checkConfig({
+    ...SANDBOX,
+    PROVIDER_SANDBOX_BASE_URL: 'http://a',
+    ...FILES,
+    ...files,
+  });
+  return (error?.problems ?? []).map(({ variable, problem }) => `${variable} ${problem}`);
+};
 
 test.each<[string, TlsFiles]>([
   ['a chain', { [CERT]: file('chain', pair.cert + authority.cert) }],
