@@ -157,7 +157,7 @@ const addGauges = (
   gaugeBy(
     'banks_list_rejected_entries',
     'reason',
-    'Entries of the newest list that were unusable and are not served, by reason',
+    'Entries of the provider that are not in the cached list, by reason',
     () =>
       REJECTION_REASONS.map((reason) => [reason, (cached()?.rejected ?? NOTHING_REJECTED)[reason]]),
   );
