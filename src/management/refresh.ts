@@ -29,47 +29,34 @@ export const createRefresh =
   ({ list, renewSecrets, secretFiles }: RefreshOptions): RequestHandler =>
   async (req, res) => {
     const overrides = toOverrides(req.query);
-    if (!overrides) {
-      sendProblem(res, 'bad_request', {
-        detail: `The only parameter is accept: ${OVERRIDABLE.join(' or ')}, or both, separated by a comma.`,
-      });
-      return;
-    }
+    if (!overrides) return sendProblem(res, 'bad_request', { detail: PARAMETERS });
     const problems = await renewSecrets();
-    const before = list.status().cached?.representations;
+    const before = list.status().cached;
     const result = await list.refresh(overrides, res.get('X-Request-Id'));
-    if (result.outcome === 'failed' && result.error === STOPPING) {
-      sendProblem(res, 'draining');
-      return;
-    }
-    if (result.outcome === 'overtaken') {
-      sendProblem(res, 'overtaken', { secretFiles: toMembers(secretFiles()) });
-      return;
-    }
+    const files = { secretFiles: toMembers(secretFiles()) };
+    if (result.outcome === 'overtaken') return sendProblem(res, 'overtaken', files);
     if (result.outcome === 'failed') {
       const { kind, message } = result.error;
+      if (result.error === STOPPING) return sendProblem(res, 'draining');
       const detail = [...problems, `${message}${hintFor(kind, overrides)}`].join('. ');
-      sendProblem(res, 'refresh_failed', { detail, kind });
-      return;
+      return sendProblem(res, 'refresh_failed', { detail, kind });
     }
     if (problems.length > 0) {
-      sendProblem(res, 'secrets_not_renewed', {
-        detail: ['The list was renewed', ...problems].join('. '),
-        secretFiles: toMembers(secretFiles()),
-      });
-      return;
+      const detail = ['The list was renewed', ...problems].join('. ');
+      return sendProblem(res, 'secrets_not_renewed', { detail, ...files });
     }
     const { cached } = list.status();
-    const response = {
-      outcome: cached?.representations === before ? 'unchanged' : 'changed',
+    return sendJson(res, {
+      outcome: cached?.representations === before?.representations ? 'unchanged' : 'changed',
       count: cached?.count,
       rejected: cached && countUnusable(cached.rejected),
       // Undefined, and so left out, without Redis.
       shared: result.isShared,
-      secretFiles: toMembers(secretFiles()),
-    };
-    sendJson(res, response);
+      ...files,
+    });
   };
+
+const PARAMETERS = `The only parameter is accept: ${OVERRIDABLE.join(' or ')}, or both, separated by a comma.`;
 
 /** Each variable with when the service first used the current content of its file. */
 const toMembers = (files: readonly SecretFileState[]) =>
