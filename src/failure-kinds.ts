@@ -16,7 +16,9 @@ export interface FailureKind {
 /** What to do: a sentence, or one that a shell command completes. */
 export type Action = string | { readonly text: string; readonly command: ShellCommand };
 
-export type ShellCommand = 'doctor' | 'refresh' | 'accept-shrunk' | 'accept-drifted';
+/** A command of the program, or what to POST to on the management port. */
+export type ShellCommand =
+  'doctor' | 'refresh' | 'refresh?accept=shrunk' | 'refresh?accept=drifted';
 
 export const RETRIES: Action = {
   text: 'The next attempt is made automatically, at the time that is shown. To make one now:',
@@ -211,7 +213,7 @@ export const FAILURE_KINDS = table({
     summary: 'The provider’s list lost more banks than GUARD_MAX_SHRINK allows, so it was refused.',
     actions: [
       'Ask the provider whether that many banks are really gone.',
-      { text: 'If they are, accept this one list:', command: 'accept-shrunk' },
+      { text: 'If they are, accept this one list:', command: 'refresh?accept=shrunk' },
     ],
     variables: ['GUARD_MAX_SHRINK'],
   },
@@ -227,7 +229,7 @@ export const FAILURE_KINDS = table({
       'If a field was renamed, give BANK_FIELDS its new name, such as name:newName, and restart this service.',
       {
         text: 'If the new list is right as it is, and your frontends can read it, accept this one list:',
-        command: 'accept-drifted',
+        command: 'refresh?accept=drifted',
       },
     ],
     variables: ['BANK_FIELDS', 'GUARD_MAX_DRIFT'],

@@ -58,8 +58,7 @@ const variablesOf = (step: string, { kind }: LoadError, config: Config): string[
 const toSentence = (action: Action): string => {
   if (typeof action === 'string') return action;
   const { text, command } = action;
-  if (command === 'doctor') return text.replace(/:$/, '.');
-  return `${text} POST /refresh?accept=${command === 'accept-shrunk' ? 'shrunk' : 'drifted'}`;
+  return command === 'doctor' ? text.replace(/:$/, '.') : `${text} POST /${command}`;
 };
 
 export const renderStep = ({ result, name, message, means, next, variables }: Step): string[] => {

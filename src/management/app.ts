@@ -12,7 +12,7 @@ import type { Minute } from '../telemetry/history.ts';
 import { createHostCheck, createTokenCheck, type OnRefusal } from './authorization.ts';
 import { createDetailedHealthz, type DetailedHealthOptions } from './health.ts';
 import { createRefresh, type RefreshOptions } from './refresh.ts';
-import { commandsFor, renderPage } from './status-page/page.ts';
+import { renderPage } from './status-page/page.ts';
 
 // The management port: what must not be public. It listens on loopback by default, and changes need
 // a token. It is bounded as the public port is, for fewer clients.
@@ -42,9 +42,13 @@ export const createManagementServer = (
     isRoutine: (route) => route !== '/refresh',
     emit: () => undefined,
   });
-  const instance = { environment, version, hostName: hostname(), fields: config.banks.fields };
-  const statusPage: RequestHandler = (req, res) => {
-    const now = {
+  const hostName = hostname();
+  const statusPage: RequestHandler = ({ headers, socket }, res) => {
+    const page = renderPage({
+      environment,
+      version,
+      hostName,
+      fields: config.banks.fields,
       policy: config.cache,
       nowMs: clock.wallMs(),
       status: list.status(),
@@ -52,10 +56,11 @@ export const createManagementServer = (
       secretFiles: secretFiles(),
       minutes: history.minutes(),
       isDraining: isDraining(),
-      commands: commandsFor(req, readToken !== undefined),
-    };
-    const { html } = renderPage({ ...instance, ...now });
-    sendForBrowser(res, 'text/html', html);
+      // HTTP/1.0 requests may name none.
+      host: headers.host ?? `127.0.0.1:${socket.localPort}`,
+      isRefreshEnabled: readToken !== undefined,
+    });
+    sendForBrowser(res, 'text/html', page.html);
   };
   return port.createServer({
     connections: MAX_CONNECTIONS,

@@ -97,7 +97,7 @@ describeInBrowser('the status page', () => {
     await stage.page.locator('#headline', { hasText: 'No contact with this instance.' }).waitFor();
     expect(await stage.page.title()).toMatch(/^\? sandbox: No contact/);
     expect(await stage.page.locator('#meaning').innerText()).toContain(`since ${lastContact} UTC`);
-    expect(await stage.page.locator('#as-of time').innerText()).toBe(lastContact);
+    expect(await stage.page.locator('#as-of').innerText()).toContain(lastContact);
     expect(await colours()).toEqual([
       expect.not.stringContaining(String(sign)),
       expect.not.stringContaining(String(renewal)),

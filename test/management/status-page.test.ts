@@ -61,7 +61,7 @@ const STATES: Readonly<Record<string, State>> = {
     says: [
       `✓ sandbox: Users get the current list. – ${hostname()} banks-bff 0.0.0-test on ${hostname()} , sandbox`,
       `Users get ${BANKS.length} banks code, ispb, name`,
-      'Age of the list 0 s from 00:16:40 , current for another 1 h',
+      'Age of the list 0 s from 00:16:40, current for another 1 h',
       'Last change 0 s ago of the content, at 00:16:40',
       'Next renewal in 1 h at 01:16:17',
     ],
@@ -81,7 +81,7 @@ const STATES: Readonly<Record<string, State>> = {
     loads: ['healthy', 'unavailable', 'healthy'],
     says: [
       '✓ sandbox: Users get the current list.',
-      ' s from 01:16:18 , current for another 1 h',
+      ' s from 01:16:18, current for another 1 h',
       'Last change 1 h ago of the content, at 00:16:40',
     ],
   },
@@ -217,8 +217,6 @@ test.each(Object.entries(STATES))('with %s all that operators see agrees', async
 
 test('its drawings show the last hour by the minute, and later the last six hours', async () => {
   rig = await startLoadedRig({ before: (emulator) => emulator.behave('unavailable') });
-  // The newest minute is at the right, also while there are few.
-  expect(await html()).toMatch(/<rect\s+class="failed"\s+x="338.4"/);
   await supertest(rig.url).get('/banks').expect(503);
   await supertest(rig.url).get('/nothing').expect(404);
   await eventually(() => rig.log().includes('"path":"/nothing"'));
@@ -252,11 +250,7 @@ test('its drawings show the last hour by the minute, and later the last six hour
   ]);
 
   rig.clock.skip(13 * HOUR_MS);
-  await supertest(rig.url).get('/nothing').expect(404);
-  await eventually(() => rig.log().split('"path":"/nothing"').length === 3);
-  const later = await page();
-  expect(later).toContain('Age of the cached list at most 13 h 15 h 0 6 h ago now');
-  expect(later).toContain('Requests per minute 1 request, at most 1');
+  expect(await page()).toContain('Age of the cached list at most 13 h 15 h 0 6 h ago now');
   const [, points] = /points="([^"]*)"/.exec(await html()) ?? [];
   expect(points?.split(' ')).toHaveLength(360);
 });
@@ -276,62 +270,47 @@ test('it is not cached, and its command has the address by which the page was re
   expect(text).not.toContain('accept=shrunk');
 });
 
-test.each([
-  [-1, '0 s'],
-  [119_499, '119 s'],
-  [119_500, '2 min'],
-  [150_000, '3 min'],
-  [59.5 * 60_000 - 501, '59 min'],
-  [59.5 * 60_000, '1 h'],
-  [HOUR_MS + 60_000, '1 h 1 min'],
-  [48 * HOUR_MS - 31_000, '47 h 59 min'],
-  [48 * HOUR_MS, '2 d'],
-  [73.5 * HOUR_MS, '3 d 1 h'],
-  [85 * HOUR_MS, '3 d 13 h'],
-])('a time span of %d ms is shown as %s', (ms, shown) => {
-  expect(formatDuration(ms).replaceAll('\u00A0', ' ')).toBe(shown);
+test('a time span is shown in its two largest units, and rounded', () => {
+  const spans = [-1, 119_499, 119_500, 59.5 * 60_000, HOUR_MS + 60_000, 73.5 * HOUR_MS];
+  expect(spans.map((ms) => formatDuration(ms).replaceAll('\u00A0', ' '))).toEqual([
+    '0 s',
+    '119 s',
+    '2 min',
+    '1 h',
+    '1 h 1 min',
+    '3 d 1 h',
+  ]);
 });
 
 test('whatever is put into the page is text', () => {
   expect(toHtml`<b>${`<&"'>`}</b>`.html).toBe('<b>&#60;&#38;&#34;&#39;&#62;</b>');
 });
 
-test('an unusable secret file is told beside what users get, and never hides it', async () => {
-  const file = join(temporaryFolder(), 'token');
+test('an unusable secret file and failing stores are told with their consequences, without addresses, until they work', async () => {
+  const folder = temporaryFolder();
+  const [file, lists] = [join(folder, 'token'), join(folder, 'missing')];
   writeFileSync(file, TOKEN);
   rig = await startLoadedRig({
-    env: { PROVIDER_ACCESS_TOKEN: '', PROVIDER_ACCESS_TOKEN_FILE: file },
+    env: {
+      PROVIDER_ACCESS_TOKEN: '',
+      PROVIDER_ACCESS_TOKEN_FILE: file,
+      CACHE_SNAPSHOT_FILE: join(lists, 'list'),
+      // A free port may be taken by another program meanwhile; nobody is given one below 1024.
+      CACHE_REDIS_URL: 'redis://user:SECRET-password@127.0.0.1:997',
+    },
   });
   writeFileSync(file, '');
   expect(await refresh(rig)).toBeUndefined();
-  await logged('PROVIDER_ACCESS_TOKEN_FILE: is empty');
-  expect(await page()).toContain(
-    '! sandbox: Users get the current list, but something needs attention.',
-  );
-  await meet('unavailable');
-  rig.clock.skip(8 * 24 * HOUR_MS);
-  const text = await page();
-  expect(text).toContain('✕ sandbox: Users get errors: the cached list has expired.');
-  expect(text).toContain(
-    'The secret in PROVIDER_ACCESS_TOKEN_FILE cannot be used: it is empty; write the secret into it. Since 01 Jan 00:16',
-  );
-});
-
-test('stores that fail are told with their consequences, and without their addresses, until they work', async () => {
-  const folder = join(temporaryFolder(), 'missing');
-  // A free port may be taken by another program meanwhile; nobody is given one below 1024.
-  const CACHE_REDIS_URL_FILE = join(temporaryFolder(), 'redis');
-  writeFileSync(CACHE_REDIS_URL_FILE, 'redis://user:SECRET-password@127.0.0.1:997');
-  rig = await startLoadedRig({
-    env: { CACHE_REDIS_URL_FILE, CACHE_SNAPSHOT_FILE: join(folder, 'list') },
-  });
-  await logged('CACHE_REDIS_URL_FILE: ');
-  await logged('cannot be written');
+  for (const line of ['PROVIDER_ACCESS_TOKEN_FILE: is empty', 'CACHE_REDIS_URL: ', 'be written'])
+    // oxlint-disable-next-line no-await-in-loop
+    await logged(line);
   rig.clock.skip(65_000);
   const text = await page();
   for (const sentence of [
     '! sandbox: Users get the current list, but something needs attention.',
-    'Redis (CACHE_REDIS_URL_FILE) cannot be used. Each replica loads the list by itself',
+    'The secret in PROVIDER_ACCESS_TOKEN_FILE cannot be used: it is empty; write the secret into it. Since 00:16:40 (65 s): the last usable one stays in use.',
+    'Redis (CACHE_REDIS_URL) cannot be used. Each replica loads the list by itself',
+    'The snapshot file (CACHE_SNAPSHOT_FILE) cannot be used.',
     'Failing since 00:16:40 (65 s). Details: cannot be written (ENOENT)',
   ])
     expect(text).toContain(sentence);
@@ -340,13 +319,24 @@ test('stores that fail are told with their consequences, and without their addre
   expect((await get('/healthz')).body).toMatchObject({
     status: 'warn',
     stores: {
-      CACHE_REDIS_URL_FILE: { works: false },
+      CACHE_REDIS_URL: { works: false },
       CACHE_SNAPSHOT_FILE: { works: false, failingSince: '2026-01-01T00:16:40.000Z' },
+    },
+    secretFiles: {
+      PROVIDER_ACCESS_TOKEN_FILE: { usable: false, unusableSince: '2026-01-01T00:16:40.000Z' },
     },
   });
 
-  mkdirSync(folder);
+  mkdirSync(lists);
+  writeFileSync(file, TOKEN);
   await meet('healthy');
   await logged('CACHE_SNAPSHOT_FILE: works again');
-  expect(await page()).not.toContain('CACHE_SNAPSHOT_FILE');
+  const later = await page();
+  for (const variable of ['CACHE_SNAPSHOT_FILE', 'PROVIDER_ACCESS_TOKEN_FILE'])
+    expect(later).not.toContain(variable);
+
+  // What users get comes first.
+  await meet('unavailable');
+  rig.clock.skip(8 * 24 * HOUR_MS);
+  expect(await page()).toContain('✕ sandbox: Users get errors: the cached list has expired.');
 });

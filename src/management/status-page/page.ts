@@ -1,10 +1,8 @@
-import type { IncomingMessage } from 'node:http';
 import type { FieldRule } from '../../banks/reading/entry.ts';
 import { isServable } from '../../banks/freshness.ts';
-import { toIso } from '../../clock.ts';
-import type { Minute } from '../../telemetry/history.ts';
 import type { Action, ShellCommand } from '../../failure-kinds.ts';
 import { formatCount } from '../../format-count.ts';
+import type { Minute } from '../../telemetry/history.ts';
 import { formatDuration, formatTime } from './format.ts';
 import { html, type Html } from './html.ts';
 import { renderPlots } from './plots.ts';
@@ -18,19 +16,21 @@ import { noContact, verdictOf, type PageVerdict } from './verdict.ts';
 interface PageContent extends Situation {
   readonly environment: string;
   readonly version: string;
+  /** Of this machine. */
   readonly hostName: string;
   readonly fields: readonly FieldRule[] | undefined;
   readonly minutes: readonly Minute[];
-  readonly commands: Commands;
+  /** The name and the port by which the page was reached. */
+  readonly host: string;
+  readonly isRefreshEnabled: boolean;
 }
-
-type Commands = ReturnType<typeof commandsFor>;
 
 export const renderPage = (content: PageContent): Html => {
   const { environment, version, hostName, minutes, policy, nowMs } = content;
   const isProduction = environment === 'production';
+  const asOf = formatTime(nowMs, nowMs);
   const verdict = verdictOf(content);
-  const lost = noContact(formatTime(nowMs, nowMs));
+  const lost = noContact(asOf);
   const titleOf = ({ severity, headline }: PageVerdict): string =>
     `${SIGNS[severity]} ${isProduction ? 'PRODUCTION' : environment}: ${headline} – ${hostName}`;
   return html`<!doctype html>
@@ -52,10 +52,11 @@ export const renderPage = (content: PageContent): Html => {
             <b>banks-bff</b> ${version} on
             <b>${hostName}</b>${!isProduction && html`, ${environment}`}
           </p>
-          <p id="as-of">as of ${time(nowMs, nowMs)} UTC</p>
+          <p id="as-of">as of ${asOf} UTC</p>
         </header>
         <main>
-          ${renderVerdict(verdict, content)} ${renderFacts(content)}
+          ${renderVerdict(verdict, content)}
+          <dl class="facts" id="facts">${factsOf(content).map(renderFact)}</dl>
           <section class="plots" id="plots" aria-label="The last hours">
             ${renderPlots(minutes, policy)}
           </section>
@@ -81,7 +82,7 @@ const SIGNS = { ok: '✓', warning: '!', error: '✕', unknown: '?' } as const;
 
 const renderVerdict = (
   { severity, headline, meaning, problems, actions }: PageVerdict,
-  { commands }: PageContent,
+  content: PageContent,
 ): Html =>
   html` <section class="verdict" id="verdict" data-severity="${severity}">
     <h1><span id="headline" role="status">${headline}</span></h1>
@@ -89,7 +90,15 @@ const renderVerdict = (
     <div id="problems">
       ${problems.length > 0 && html`<h2>What is wrong</h2>`} ${problems.map(renderProblem)}
     </div>
-    <div id="actions">${actions.length > 0 && renderActions(actions, commands)}</div>
+    <div id="actions">
+      ${
+        actions.length > 0 &&
+        html`<h2>What to do</h2>
+          <ul>
+            ${actions.map((action) => renderAction(action, content))}
+          </ul>`
+      }
+    </div>
   </section>`;
 
 const renderProblem = ({ summary, history, details }: Problem): Html =>
@@ -97,89 +106,68 @@ const renderProblem = ({ summary, history, details }: Problem): Html =>
     ${history !== undefined && html`<p class="failing">${history}</p>`}
     ${details !== undefined && html`<p class="details">Details: ${details}.</p>`}`;
 
-const renderActions = (actions: readonly Action[], commands: Commands): Html => {
-  const items = actions.map((action) => {
-    if (typeof action === 'string') return html`<li>${action}</li>`;
-    const { line, requirement } = commands[action.command];
-    return html`<li>${action.text} <code>${line}</code> <small>${requirement}</small></li>`;
-  });
-  return html`<h2>What to do</h2>
-    <ul>
-      ${items}
-    </ul>`;
+const renderAction = (action: Action, content: PageContent): Html =>
+  typeof action === 'string'
+    ? html`<li>${action}</li>`
+    : html`<li>${action.text} ${renderCommand(action.command, content)}</li>`;
+
+/**
+ * A command that works if pasted into a POSIX shell, with what it requires. The host check refuses
+ * every `Host` that could end the quotes.
+ */
+const renderCommand = (command: ShellCommand, { host, isRefreshEnabled }: PageContent): Html => {
+  if (command === 'doctor')
+    return html`<code>node dist/src/main.js doctor</code>
+      <small
+        >Run it in the directory of the service (in the image: /app), with the service’s
+        environment.</small
+      >`;
+  // An unset variable stops the command, and the shell names it.
+  const line = `curl -X POST -H "Authorization: Bearer \${MANAGEMENT_TOKEN:?is not set}" 'http://${host}/${command}'`;
+  const requirement = isRefreshEnabled
+    ? 'Set MANAGEMENT_TOKEN in your shell to the service’s management token first.'
+    : 'POST /refresh is disabled: set MANAGEMENT_TOKEN or MANAGEMENT_TOKEN_FILE for the service and restart it first. Then set MANAGEMENT_TOKEN in your shell.';
+  return html`<code>${line}</code> <small>${requirement}</small>`;
 };
 
-const renderFacts = (content: PageContent): Html =>
-  html` <dl class="facts" id="facts">
-    ${servedFact(content)} ${ageFact(content)} ${changeFact(content)} ${nextLoadFact(content)}
-  </dl>`;
+type Fact = readonly [term: string, value: string, note: string];
 
-const fact = (term: string, value: string, note: string | Html): Html =>
+const renderFact = ([term, value, note]: Fact): Html =>
   html`<div>
     <dt>${term}</dt>
     <dd><b>${value}</b> ${note}</dd>
   </div>`;
 
-const servedFact = ({ status: { cached, state, failure }, fields }: PageContent): Html => {
-  if (!isServable(state) && !failure)
-    return fact('Users get', 'nothing yet:', 'requests wait for a list');
-  if (!cached || !isServable(state)) return fact('Users get', 'errors', 'instead of a list');
+const factsOf = ({ status, policy, nowMs, fields }: PageContent): readonly Fact[] => {
+  const { cached, ageMs, state, failure, nextLoadInMs } = status;
   const names = fields?.map(({ name }) => name).join(', ') ?? 'all fields of the provider';
-  return fact('Users get', formatCount(cached.count, 'bank', 'banks'), names);
-};
+  let users: Fact = ['Users get', 'errors', 'instead of a list'];
+  if (!isServable(state) && !failure)
+    users = ['Users get', 'nothing yet:', 'requests wait for a list'];
+  if (cached && isServable(state))
+    users = ['Users get', formatCount(cached.count, 'bank', 'banks'), names];
 
-const ageFact = ({ status: { ageMs, state }, policy, nowMs }: PageContent): Html => {
-  if (ageMs === undefined) return fact('Age of the list', 'no list', 'since the start');
-  const overdueMs = ageMs - policy.ttlMs;
-  let note = `current for another ${formatDuration(-overdueMs)}`;
-  if (state === 'stale') note = `renewal overdue for ${formatDuration(overdueMs)}`;
-  if (state === 'expired') note = `expired ${formatDuration(overdueMs - policy.maxStaleMs)} ago`;
-  return fact(
-    'Age of the list',
-    formatDuration(ageMs),
-    html`from ${time(nowMs - ageMs, nowMs)}, ${note}`,
-  );
-};
-
-const changeFact = ({ status: { cached }, nowMs }: PageContent): Html => {
-  if (!cached) return fact('Last change', 'none', 'since the start');
-  const { changedAtMs } = cached;
-  const ago = `${formatDuration(nowMs - changedAtMs)} ago`;
-  return fact('Last change', ago, html`of the content, at ${time(changedAtMs, nowMs)}`);
-};
-
-const nextLoadFact = ({ status: { failure, nextLoadInMs }, nowMs }: PageContent): Html => {
-  const term = failure ? 'Next attempt' : 'Next renewal';
-  if (nextLoadInMs === 0) return fact(term, 'in progress', '');
-  const atMs = nowMs + nextLoadInMs;
-  return fact(term, `in ${formatDuration(nextLoadInMs)}`, html`at ${time(atMs, nowMs)}`);
-};
-
-const time = (wallMs: number, nowMs: number): Html =>
-  html`<time datetime="${toIso(wallMs)}">${formatTime(wallMs, nowMs)}</time>`;
-
-/**
- * The shell commands on the page, with the requirements for each. Each works if pasted into a POSIX
- * shell: the host check refuses every `Host` that could end the quotes. HTTP/1.0 requests may have
- * none.
- */
-export const commandsFor = ({ headers, socket }: IncomingMessage, isRefreshEnabled: boolean) => {
-  const { host = `127.0.0.1:${socket.localPort}` } = headers;
-  const refresh = (query = '') => ({
-    // An unset variable stops the command, and the shell names it.
-    line: `curl -X POST -H "Authorization: Bearer \${MANAGEMENT_TOKEN:?is not set}" 'http://${host}/refresh${query}'`,
-    requirement: isRefreshEnabled
-      ? 'Set MANAGEMENT_TOKEN in your shell to the service’s management token first.'
-      : 'POST /refresh is disabled: set MANAGEMENT_TOKEN or MANAGEMENT_TOKEN_FILE for the service and restart it first. Then set MANAGEMENT_TOKEN in your shell.',
-  });
-  return {
-    refresh: refresh(),
-    'accept-shrunk': refresh('?accept=shrunk'),
-    'accept-drifted': refresh('?accept=drifted'),
-    doctor: {
-      line: 'node dist/src/main.js doctor',
-      requirement:
-        'Run it in the directory of the service (in the image: /app), with the service’s environment.',
-    },
-  } satisfies Record<ShellCommand, { readonly line: string; readonly requirement: string }>;
+  let age: Fact = ['Age of the list', 'no list', 'since the start'];
+  let change: Fact = ['Last change', 'none', 'since the start'];
+  if (cached && ageMs !== undefined) {
+    const overdueMs = ageMs - policy.ttlMs;
+    let note = `current for another ${formatDuration(-overdueMs)}`;
+    if (state === 'stale') note = `renewal overdue for ${formatDuration(overdueMs)}`;
+    if (state === 'expired') note = `expired ${formatDuration(overdueMs - policy.maxStaleMs)} ago`;
+    const from = `from ${formatTime(nowMs - ageMs, nowMs)}`;
+    age = ['Age of the list', formatDuration(ageMs), `${from}, ${note}`];
+    const { changedAtMs } = cached;
+    const changed = `of the content, at ${formatTime(changedAtMs, nowMs)}`;
+    change = ['Last change', `${formatDuration(nowMs - changedAtMs)} ago`, changed];
+  }
+  const next = failure ? 'Next attempt' : 'Next renewal';
+  const at = `at ${formatTime(nowMs + nextLoadInMs, nowMs)}`;
+  return [
+    users,
+    age,
+    change,
+    nextLoadInMs === 0
+      ? [next, 'in progress', '']
+      : [next, `in ${formatDuration(nextLoadInMs)}`, at],
+  ];
 };

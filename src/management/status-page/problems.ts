@@ -35,9 +35,8 @@ export const problemsOf = ({
   secretFiles,
   nowMs,
 }: Situation): readonly Problem[] => [
-  ...problemOfLoads(status, nowMs),
-  ...problemsOfList(status),
-  ...stores.flatMap((store) => problemOfStore(store, nowMs)),
+  ...problemsOfList(status, nowMs),
+  ...stores.flatMap(({ name, failing }) => (failing ? [storeProblem(name, failing, nowMs)] : [])),
   ...unusableOf(secretFiles).map(({ variable, problem, consequence, sinceMs }) => ({
     summary: `The secret in ${variable} cannot be used: it ${problem}.`,
     history: `Since ${formatSince(sinceMs, nowMs)}: ${consequence}.`,
@@ -45,76 +44,66 @@ export const problemsOf = ({
   })),
 ];
 
-const problemOfLoads = ({ failure, failing }: ListStatus, nowMs: number): Problem[] => {
-  if (!failure || !failing) return [];
-  const history = [
-    `Failing since ${formatSince(failing.sinceMs, nowMs)}`,
-    formatCount(failing.attempts, 'attempt', 'attempts'),
-    ...(failure.upstreamStatus === undefined ? [] : [`HTTP ${failure.upstreamStatus}`]),
-  ];
-  const { summary, actions } = FAILURE_KINDS[failure.kind];
-  return [{ summary, history: `${history.join(', ')}.`, details: failure.message, actions }];
-};
-
-const problemsOfList = ({ cached, state }: ListStatus): Problem[] => {
-  if (!cached || !isServable(state)) return [];
+const problemsOfList = ({ failure, failing, cached, state }: ListStatus, nowMs: number) => {
+  const problems: Problem[] = [];
+  if (failure && failing) {
+    const { summary, actions } = FAILURE_KINDS[failure.kind];
+    const attempts = formatCount(failing.attempts, 'attempt', 'attempts');
+    const status = failure.upstreamStatus === undefined ? '' : `, HTTP ${failure.upstreamStatus}`;
+    const history = `Failing since ${formatSince(failing.sinceMs, nowMs)}, ${attempts}${status}.`;
+    problems.push({ summary, history, details: failure.message, actions });
+  }
+  if (!cached || !isServable(state)) return problems;
   const { rejected, hasNextPage } = cached;
-  const unusable = formatCount(countUnusable(rejected), 'rejected entry', 'rejected entries');
-  const reasons = REJECTION_REASONS.filter((reason) => rejected[reason] > 0);
-  return [
-    ...(countUnusable(rejected) > 0
-      ? [
-          {
-            summary: `The list is without ${unusable}, which cannot be published. Users cannot find those banks.`,
-            details: reasons.map((reason) => `${rejected[reason]} ${reason}`).join(', '),
-            actions: [
-              'Tell the provider. The entries return automatically with the first list in which they are usable.',
-            ],
-          },
-        ]
-      : []),
-    ...(hasNextPage ? [INCOMPLETE] : []),
-  ];
+  const unusable = countUnusable(rejected);
+  if (unusable > 0) {
+    const reasons = REJECTION_REASONS.filter((reason) => rejected[reason] > 0);
+    problems.push({
+      summary: `The list is without ${formatCount(unusable, 'rejected entry', 'rejected entries')}, which cannot be published. Users cannot find those banks.`,
+      details: reasons.map((reason) => `${rejected[reason]} ${reason}`).join(', '),
+      actions: [
+        'Tell the provider. The entries return automatically with the first list in which they are usable.',
+      ],
+    });
+  }
+  if (hasNextPage)
+    problems.push({
+      summary:
+        'The list is probably incomplete: the provider’s response links to a next page, which this service does not load.',
+      actions: [
+        'Ask the provider for an address, or a setting for PROVIDER_QUERY, that sends the whole list in one response.',
+      ],
+    });
+  return problems;
 };
 
-const INCOMPLETE: Problem = {
-  summary:
-    'The list is probably incomplete: the provider’s response links to a next page, which this service does not load.',
-  actions: [
-    'Ask the provider for an address, or a setting for PROVIDER_QUERY, that sends the whole list in one response.',
-  ],
+const storeProblem = (
+  name: StoreState['name'],
+  { sinceMs, reason }: NonNullable<StoreState['failing']>,
+  nowMs: number,
+): Problem => {
+  const { what, consequence, action } = name === 'CACHE_SNAPSHOT_FILE' ? SNAPSHOT : REDIS;
+  return {
+    summary: `${what} (${name}) cannot be used. ${consequence}`,
+    history: `Failing since ${formatSince(sinceMs, nowMs)}.`,
+    details: reason,
+    actions: [action, RUN_DOCTOR],
+  };
 };
-
-const problemOfStore = ({ name, failing }: StoreState, nowMs: number): Problem[] =>
-  failing
-    ? [
-        {
-          summary: `${STORES[name].what} (${name}) cannot be used. ${STORES[name].consequence}`,
-          actions: [...STORES[name].actions, RUN_DOCTOR],
-          history: `Failing since ${formatSince(failing.sinceMs, nowMs)}.`,
-          details: failing.reason,
-        },
-      ]
-    : [];
 
 const REDIS = {
   what: 'Redis',
   consequence:
     'Each replica loads the list by itself, and one that starts during an outage of the provider has no list, unless a snapshot file has it.',
-  actions: ['Check Redis and the network. The replicas share the list again as soon as it works.'],
+  action: 'Check Redis and the network. The replicas share the list again as soon as it works.',
 };
-const STORES = {
-  CACHE_REDIS_URL: REDIS,
-  CACHE_REDIS_URL_FILE: REDIS,
-  CACHE_SNAPSHOT_FILE: {
-    what: 'The snapshot file',
-    consequence:
-      'After a restart during an outage of the provider there is no list, unless Redis has it.',
-    actions: [
-      'Check the disk, and whether the service may write to the directory of CACHE_SNAPSHOT_FILE. The next renewal writes it again.',
-    ],
-  },
-} satisfies Record<StoreState['name'], unknown>;
+const SNAPSHOT = {
+  what: 'The snapshot file',
+  consequence:
+    'After a restart during an outage of the provider there is no list, unless Redis has it.',
+  action:
+    'Check the disk, and whether the service may write to the directory of CACHE_SNAPSHOT_FILE. The next renewal writes it again.',
+};
 
 const CORRECT_FILES: Action = {
   text: 'Correct the files under “What is wrong”. They are read again every 10 s. To see whether the provider accepts what they hold:',
