@@ -208,9 +208,12 @@ describeWithRedis('with a real Redis', () => {
     const redis = await redisOfTest();
     const snapshot = join(temporaryFolder('banks-wiring-'), 'snapshot');
     const addresses = { CACHE_SNAPSHOT_FILE: snapshot, CACHE_REDIS_URL: redis.url };
-    const one = await start({ ...STORES, ...addresses });
-    await eventually(() => one.service.list.status().isShared === true);
-    const key = /banks-bff\S+:list/.exec(await redis.command('keys *'))?.[0] ?? '';
+    await start({ ...STORES, ...addresses });
+    let key = '';
+    await eventually(async () => {
+      key = /banks-bff\S+:list/.exec(await redis.command('keys *'))?.[0] ?? '';
+      return key !== '';
+    });
     const leftMs = Number(/\d+/.exec(await redis.command(`pttl ${key}`))?.[0]);
     expect(leftMs).toBeGreaterThan(129 * MINUTE);
     expect(leftMs).toBeLessThanOrEqual(130 * MINUTE);

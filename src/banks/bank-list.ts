@@ -55,8 +55,6 @@ export interface ListStatus {
   readonly failure: LoadError | undefined;
   /** `sinceMs`: when the first one failed, in wall-clock milliseconds. */
   readonly failing: { readonly sinceMs: number; readonly attempts: number } | undefined;
-  /** Whether Redis has the list too; undefined without Redis. */
-  readonly isShared: boolean | undefined;
   /** Milliseconds until the next load is due; 0 while it is under way. */
   readonly nextLoadInMs: number;
 }
@@ -102,16 +100,14 @@ export const createBankList = (options: BankListOptions) => {
   const now = (): number => clock.monotonicMs();
 
   const cache = createListCache(policy, clock);
-  /** The newest look at Redis. */
+  /** What Redis has, by the newest look and by what this replica has written since. */
   let view: View = NO_VIEW;
   /** The id of the list in Redis, if that cannot be used. */
   let unusableId = '';
   /** Whether this replica has agreed with Redis on one list since it started. */
   let hasJoined = false;
-  /** The newest hold that was acted upon. */
-  let seenHold = '';
   /** Until when the load of another replica is waited for. */
-  let holdUntilMs = 0;
+  let holdUntilMs = -Infinity;
   let failing: (Failing & { readonly sinceMs: number }) | undefined;
   /** When the next load is due. */
   let nextAtMs = -Infinity;
@@ -132,7 +128,7 @@ export const createBankList = (options: BankListOptions) => {
    * gives way to any list there.
    */
   const ownId = (): string => (hasJoined ? (cache.served()?.list.id ?? '') : '');
-  const dueAtMs = (): number => (view.hold === '' ? nextAtMs : Math.max(nextAtMs, holdUntilMs));
+  const dueAtMs = (): number => Math.max(nextAtMs, holdUntilMs);
 
   const run = async (): Promise<void> => {
     /* oxlint-disable no-await-in-loop -- one step after the other */
@@ -162,23 +158,23 @@ export const createBankList = (options: BankListOptions) => {
   };
 
   const look = async (): Promise<void> => {
-    view = await fleet.look(ownId());
-    if (view.up) {
-      await syncWithRedis();
-      obeyHold();
-    }
+    const seen = await fleet.look(ownId());
+    const isHoldNew = seen.hold !== view.hold;
+    view = seen;
+    if (view.up) await syncWithRedis();
+    if (isHoldNew) obeyHold();
     if (!cache.served()) nextAtMs = Math.min(nextAtMs, now() + noListMs);
-    const before = state;
+    if (state === cache.state()) return;
     state = cache.state();
-    if (state !== before) emit({ type: 'list-aged', state });
+    emit({ type: 'list-aged', state });
   };
 
   /** Makes the list of this replica and the one in Redis the same. */
   const syncWithRedis = async (): Promise<void> => {
     const isUsable = view.id <= ownId() || (await takeSaved(view.list, 'redis'));
     unusableId = isUsable ? '' : view.id;
-    // Both ids are empty where Redis has no list, and this replica gives way to any.
-    if (cache.served() && (view.id === unusableId || view.id < ownId())) await publish();
+    const isBehind = !isUsable || view.id === '' || view.id < ownId();
+    if (isBehind && cache.served()) await publish();
     else hasJoined = true;
   };
 
@@ -194,14 +190,12 @@ export const createBankList = (options: BankListOptions) => {
 
   /** Waits as the hold in Redis asks, by this replica's own clock. */
   const obeyHold = (): void => {
-    if (view.hold === seenHold) return;
-    seenHold = view.hold;
     const wait = readWait(view.hold);
     // A load is waited for only as long as its hold is there; a wait is remembered.
-    holdUntilMs = wait ? 0 : now() + Math.min(view.holdLeftMs, noListMs);
-    if (!wait || wait.id < (cache.get()?.id ?? '')) return;
+    holdUntilMs = wait ? -Infinity : now() + Math.min(view.holdLeftMs, noListMs);
+    if (!wait || wait.id === failing?.id || wait.id < (cache.get()?.id ?? '')) return;
     nextAtMs = Math.max(nextAtMs, now() + Math.min(view.holdLeftMs, longestWaitMs));
-    if (wait.id <= (failing?.id ?? '')) return;
+    if (wait.id < (failing?.id ?? '')) return;
     noteFailure(wait);
     emit({ type: 'load-failed-elsewhere', error: wait.error, state: cache.state() });
   };
@@ -212,9 +206,9 @@ export const createBankList = (options: BankListOptions) => {
   };
 
   const loadOnce = async (operator: Operator | undefined): Promise<void> => {
-    const [askedAtMs, askedAtWallMs] = [now(), clock.wallMs()];
     const base = view;
     const mine = randomUUID();
+    const asked = { askedAtMs: now(), changedAtMs: clock.wallMs() };
     const timeUs = await fleet.hold(base.hold, mine, holdMs);
     if (timeUs === 0) {
       // Another replica was quicker: look again.
@@ -222,8 +216,8 @@ export const createBankList = (options: BankListOptions) => {
       return;
     }
     if (timeUs !== undefined) {
-      seenHold = mine;
-      holdUntilMs = 0;
+      view = { ...view, hold: mine };
+      holdUntilMs = -Infinity;
     }
     const last = cache.get();
     const id = newId(
@@ -232,34 +226,42 @@ export const createBankList = (options: BankListOptions) => {
       randomInt(1_000_000),
     );
     try {
-      const loaded = await options.load(stopping.signal);
-      const representations = await represent(loaded.json, last?.representations, compressors);
-      // No await from here until the list is taken: it replaces what it is compared with.
-      if (ownId() > id) {
-        operator?.resolve(laterListCached(operator));
-        return;
-      }
-      const list = {
-        ...check(loaded, operator),
-        id,
-        askedAtMs,
-        representations,
-        changedAtMs: askedAtWallMs,
-      };
-      take(list, 'provider', { loaded, durationMs: now() - askedAtMs });
-      const isPublished = await publish();
-      operator?.resolve(
-        isPublished === false
-          ? laterListCached(operator)
-          : { outcome: 'ok', isShared: fleet.isShared ? isPublished === true : undefined },
-      );
+      const result = await renew({ id, ...asked }, operator);
+      operator?.resolve(result);
     } catch (thrown) {
       const error = stopping.signal.aborted ? STOPPING : LoadError.from(thrown);
       // Otherwise a later list has come, of which this says nothing.
-      if (ownId() <= id)
-        await fail(error, { id, durationMs: now() - askedAtMs, base, hold: timeUs ? mine : '' });
+      if (ownId() <= id) {
+        const failure = { id, attempts: (failing?.attempts ?? 0) + 1, error };
+        const waitMs = fail(failure, now() - asked.askedAtMs);
+        // What is wrong here says nothing of the provider: the others go on as before.
+        const [hold, ms] =
+          error === STOPPING || error.isLocal
+            ? [base.hold, base.holdLeftMs]
+            : [writeWait(failure), waitMs];
+        if (timeUs !== undefined) await fleet.hold(mine, hold, ms);
+      }
       operator?.resolve({ outcome: 'failed', error });
     }
+  };
+
+  /** Loads a list and takes it, unless a later one has come. @throws {LoadError} */
+  const renew = async (
+    asked: Pick<CachedList, 'id' | 'askedAtMs' | 'changedAtMs'>,
+    operator: Operator | undefined,
+  ): Promise<RefreshResult> => {
+    const loaded = await options.load(stopping.signal);
+    const representations = await represent(loaded.json, cache.get()?.representations, compressors);
+    // No await from here until the list is taken: it replaces what it is compared with.
+    if (ownId() > asked.id) return laterListCached(operator);
+    const durationMs = now() - asked.askedAtMs;
+    take({ ...check(loaded, operator), ...asked, representations }, 'provider', {
+      loaded,
+      durationMs,
+    });
+    const isPublished = await publish();
+    if (isPublished === false) return laterListCached(operator);
+    return { outcome: 'ok', isShared: fleet.isShared ? isPublished === true : undefined };
   };
 
   /** Compares a list with the one that is cached. @throws {LoadError} if it is refused */
@@ -279,36 +281,20 @@ export const createBankList = (options: BankListOptions) => {
     };
   };
 
-  interface FailedLoad {
-    readonly id: string;
-    readonly durationMs: number;
-    /** What was seen of Redis before the load. */
-    readonly base: View;
-    /** The hold of this load; empty where Redis has none. */
-    readonly hold: string;
-  }
-
-  const fail = async (error: LoadError, { id, durationMs, base, hold }: FailedLoad) => {
-    const isStopping = stopping.signal.aborted;
-    const attempts = (failing?.attempts ?? 0) + 1;
+  /** @returns how long all replicas wait after this failure of a load */
+  const fail = (failure: Failing, durationMs: number): number => {
+    const { attempts, error } = failure;
     const retryAfterMs = Math.min(error.retryAfterMs ?? 0, longestWaitMs);
     // A load that an operator asked for does not shorten the wait that there was.
     const leftMs = failing ? nextAtMs - now() : 0;
     const waitMs = Math.max(retryDelayMs(attempts, policy.ttlMs, random()), retryAfterMs, leftMs);
-    if (!isStopping) {
+    if (error !== STOPPING) {
       // In a fleet another replica makes the next attempt, from another address.
       nextAtMs = Math.max(nextAtMs, now() + waitMs + (view.up ? TICK_MS : 0));
-      noteFailure({ id, attempts, error });
+      noteFailure(failure);
       emit({ type: 'load-failed', error, state: cache.state(), durationMs });
     }
-    if (hold === '') return;
-    if (isStopping || error.isLocal) {
-      // It says nothing of the provider: the others go on as if there had been no load.
-      await fleet.hold(hold, base.hold, base.holdLeftMs);
-      return;
-    }
-    const wait = writeWait({ id, attempts, error });
-    if (await fleet.hold(hold, wait, waitMs)) seenHold = wait;
+    return waitMs;
   };
 
   /** The only place that changes the list. */
@@ -385,7 +371,6 @@ export const createBankList = (options: BankListOptions) => {
           sinceMs: clock.wallMs() - (now() - failing.sinceMs),
           attempts: failing.attempts,
         },
-        isShared: fleet.isShared ? view.up && view.id === (cached?.id ?? '') : undefined,
         nextLoadInMs: loading ? 0 : Math.max(0, nextAtMs - now()),
       };
     },
@@ -428,5 +413,7 @@ export const createBankList = (options: BankListOptions) => {
 };
 
 /** An acceptance is of one list; otherwise any list that was asked for later will do. */
-const laterListCached = ({ overrides }: Operator): RefreshResult =>
-  overrides.length > 0 ? { outcome: 'overtaken' } : { outcome: 'ok', isShared: true };
+const laterListCached = (operator: Operator | undefined): RefreshResult =>
+  operator && operator.overrides.length > 0
+    ? { outcome: 'overtaken' }
+    : { outcome: 'ok', isShared: true };

@@ -69,6 +69,12 @@ const pausesOf = ({ calls }: Stage): number[] =>
 const settled = async <T>(promise: Promise<T>): Promise<T | 'waits'> =>
   Promise.race([promise, new Promise<'waits'>((resolve) => setImmediate(resolve, 'waits'))]);
 
+/** The list that this replica serves is the one in Redis. */
+const expectInRedis = ({ redis }: Stage, replica: Replica): void => {
+  expect(replica.id()).not.toBe('');
+  expect(redis.read('list')).toEqual([expect.stringContaining(replica.id())]);
+};
+
 const kindOf = (error: unknown): string => (error instanceof LoadError ? error.kind : 'no failure');
 const failureOf = (request: Promise<unknown>): Promise<string> =>
   request.then(() => 'a list', kindOf);
@@ -81,7 +87,7 @@ describe('a service by itself', () => {
     expect(await callsIn(stage, DUE_MS - 2)).toBe(0);
     expect(await callsIn(stage, 2)).toBe(1);
     expect(replica.version()).toBe(2);
-    expect(replica.list.status()).toMatchObject({ state: 'fresh', isShared: undefined });
+    expect(replica.list.status().state).toBe('fresh');
     expect(await callsIn(stage, 10 * TTL_MS)).toBe(10);
   });
 
@@ -369,7 +375,8 @@ describe('replicas that share a list', () => {
     const { stage, a, b } = await startTwo();
     expect(stage.calls).toHaveLength(1);
     expect(b.version()).toBe(1);
-    expect(b.list.status()).toMatchObject({ state: 'fresh', isShared: true });
+    expect(b.list.status().state).toBe('fresh');
+    expectInRedis(stage, a);
     await stage.pass(SOON_MS);
     for (const { events } of [a, b]) expect(events.map(({ type }) => type)).toEqual(['list-taken']);
     expect(stage.redis.publications()).toBe(1);
@@ -774,7 +781,6 @@ describe('replicas that share a list', () => {
     void b.list.refresh();
     await stage.pass(SOON_MS);
     expect([a.version(), b.version()]).toEqual([2, 3]);
-    expect(b.list.status().isShared).toBe(false);
     stage.redis.suffer(undefined);
     await stage.pass(5_000);
     expect([a.version(), b.version()]).toEqual([3, 3]);
@@ -841,7 +847,7 @@ describe('Redis', () => {
       expect(calls).toBeGreaterThanOrEqual(5);
       expect(calls).toBeLessThanOrEqual(10);
       for (const { list, reports } of [a, b]) {
-        expect(list.status()).toMatchObject({ state: 'fresh', isShared: false });
+        expect(list.status().state).toBe('fresh');
         expect(reports.filter(({ type }) => type === 'store-failed')).toHaveLength(1);
       }
       const refreshed = a.list.refresh();
@@ -850,7 +856,7 @@ describe('Redis', () => {
       stage.redis.suffer(undefined);
       await stage.pass(5_000);
       expect(a.version()).toBe(b.version());
-      for (const { list } of [a, b]) expect(list.status().isShared).toBe(true);
+      expectInRedis(stage, a);
       expect(await callsIn(stage, 5 * TTL_MS)).toBe(5);
     },
   );
@@ -911,7 +917,7 @@ describe('Redis', () => {
     const { stage, a, b } = await startTwo();
     stage.redis.empty();
     await stage.pass(SOON_MS);
-    expect(stage.redis.read('list')).toEqual([expect.stringContaining(a.id())]);
+    expectInRedis(stage, a);
     expect([a.version(), b.version()]).toEqual([1, 1]);
     expect(stage.calls).toHaveLength(1);
   });
@@ -935,7 +941,7 @@ describe('Redis', () => {
     stage.redis.restore(copy);
     await stage.pass(5_000);
     expect([a.version(), b.version()]).toEqual([2, 2]);
-    expect(stage.redis.read('list')).toEqual([expect.stringContaining(a.id())]);
+    expectInRedis(stage, a);
   });
 
   test.each([
@@ -963,8 +969,7 @@ describe('Redis', () => {
     stage.redis.write(keyOf(stage, 'list'), '\xff'.repeat(100));
     stage.answer(10);
     await stage.pass(MINUTE_MS);
-    expect(stage.redis.read('list')).toEqual([expect.stringContaining(replica.id())]);
-    expect(replica.list.status().isShared).toBe(true);
+    expectInRedis(stage, replica);
   });
 
   test('whose list was damaged and is whole again gives it', async () => {
@@ -991,7 +996,7 @@ describe('Redis', () => {
     await a.stop();
     stage.redis.change('list', (value) => Buffer.concat([value, Buffer.from(' ')]));
     await start(stage, stage.replica({ name: 'c', snapshot: a.snapshot }));
-    expect(stage.redis.read('list')).toEqual([expect.stringContaining(a.id())]);
+    expectInRedis(stage, a);
     expect(stage.redis.read('list')[0]?.length).toBe(before[0]?.length);
     expect(stage.calls).toHaveLength(1);
   });
@@ -1008,8 +1013,7 @@ describe('Redis', () => {
     expect(late.list.status()).toMatchObject({ state: 'empty', cached: undefined });
     stage.answer(10);
     await stage.pass(MINUTE_MS);
-    expect(stage.redis.read('list')).toEqual([expect.stringContaining(late.id())]);
-    expect(late.list.status().isShared).toBe(true);
+    expectInRedis(stage, late);
   });
 
   test('that could not be written at the start has the last word about the list', async () => {
@@ -1116,10 +1120,10 @@ describe('Redis', () => {
     const { stage, a } = await startTwo();
     stage.redis.write(keyOf(stage, 'list'), undefined);
     await stage.pass(5 * TTL_MS);
-    expect(a.list.status()).toMatchObject({ state: 'fresh', isShared: false });
+    expect(a.list.status().state).toBe('fresh');
     stage.redis.remove('list');
     await stage.pass(SOON_MS);
-    expect(a.list.status().isShared).toBe(true);
+    expectInRedis(stage, a);
   });
 });
 
