@@ -215,10 +215,7 @@ export const createBankList = (options: BankListOptions) => {
       if (operator) waiting.unshift(operator);
       return;
     }
-    if (timeUs !== undefined) {
-      view = { ...view, hold: mine };
-      holdUntilMs = -Infinity;
-    }
+    if (timeUs !== undefined) view = { ...view, hold: mine };
     const last = cache.get();
     const id = newId(
       timeUs ?? 1_000 * fleet.redisNowMs(),

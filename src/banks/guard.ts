@@ -4,7 +4,6 @@ import { showName } from './field-names.ts';
 import { countUnusable, type FieldRule } from './reading/entry.ts';
 import type { ListContent, ReadList } from './reading/list-reader.ts';
 import { countFilled, JSON_TYPES, MAX_FIELD_NAMES } from './reading/profile.ts';
-import { percent } from './share.ts';
 
 // May a loaded list replace the one that is cached? A list that lost too many entries, or too many
 // values of a field, is refused until an operator accepts it. Pure. Messages name fields, counts
@@ -217,3 +216,10 @@ const findDrift = (
 
 const describeLoss = (what: string, before: number, now: number): string =>
   `${what === 'filled' ? what : `a ${what}`} in ${percent(before)} of entries before, ${percent(now)} now`;
+
+/** A share (0 to 1) for people: a whole percentage, or one with a decimal where it would mislead. */
+const percent = (share: number): string => {
+  const exact = 100 * share;
+  const rounded = Math.round(exact);
+  return `${Math.abs(exact - rounded) < 0.05 ? rounded : exact.toFixed(1)} %`;
+};

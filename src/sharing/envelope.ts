@@ -152,7 +152,6 @@ const contentOf = (saved: Buffer, rules: ReadRules) => {
   throw new StoreError('has a list that this service would not publish; ignored');
 };
 
-const SAVED_DURATION = z.number().min(0).max(1e15);
 const WALL_TIME = z.number().min(0).max(Date.UTC(9999, 0));
 const COUNT = z.int().min(0).max(MAX_LIST_ENTRIES);
 
@@ -175,17 +174,17 @@ const HEADER = z.object({
   rejected: z.object(REJECTED).default(NOTHING_REJECTED),
   accepted: z
     .object({
-      reasons: z.array(z.enum(OVERRIDABLE)).max(OVERRIDABLE.length),
+      reasons: z.array(z.enum(OVERRIDABLE)).max(OVERRIDABLE.length).readonly(),
       requestId: z.string().max(128),
     })
     .optional(),
   marks: z.object({
     /** How long before the question they began. */
-    ageMs: SAVED_DURATION,
+    ageMs: z.number().min(0).max(1e15),
     count: COUNT,
     shares: z.record(z.string(), z.number().min(0).max(1)),
   }),
-  known: z.array(z.string().max(22)).max(MAX_KNOWN).default([]),
+  known: z.array(z.string().max(22)).max(MAX_KNOWN).readonly().default([]),
 });
 
 type Header = z.infer<typeof HEADER>;
@@ -197,8 +196,8 @@ const headerOf = (list: CachedList, askedAtMs: number): Omit<Header, 'namespace'
     changedAtMs: Math.max(0, Math.round(changedAtMs)),
     hasNextPage,
     rejected,
-    known: [...known],
-    ...(accepted && { accepted: { ...accepted, reasons: [...accepted.reasons] } }),
+    known,
+    accepted,
     marks: {
       ageMs: Math.max(0, list.askedAtMs - marks.sinceMs),
       count: marks.count,

@@ -1,16 +1,14 @@
 import { codeOf } from '../error-code.ts';
-import { SecretFileError } from '../secrets/secret.ts';
-import { StoreError } from './store-report.ts';
+import { describeStoreFailure } from './store-report.ts';
 
 // What went wrong with Redis, in our words, with the code of Redis, Node or OpenSSL. Their messages
 // are never repeated: they may quote the address, the user or a command.
 
 /** For example `refuses the user or the password (WRONGPASS)`. */
 export const reasonOf = (error: unknown): string => {
-  if (error instanceof StoreError) return error.message;
-  if (error instanceof SecretFileError) return `is not used: ${error.message}`;
   const code = codeOf(error) || replyCodeOf(error);
-  return `${REASONS[code] ?? 'cannot be used'} (${code || 'connection lost'})`;
+  const reason = `${REASONS[code] ?? 'cannot be used'} (${code || 'connection lost'})`;
+  return describeStoreFailure(error, reason);
 };
 
 const REASONS: Readonly<Record<string, string>> = {

@@ -6,7 +6,6 @@ import type { Clock } from '../clock.ts';
 import { whyNoSnapshot } from '../config/snapshot-path.ts';
 import { codeOf } from '../error-code.ts';
 import { describeReadError, readRegularFile } from '../regular-file.ts';
-import { SecretFileError } from '../secrets/secret.ts';
 import { MAX_ENVELOPE_BYTES, type Envelope } from './envelope.ts';
 import { describeStoreFailure, StoreError, type StoreReport } from './store-report.ts';
 
@@ -49,12 +48,8 @@ export const createSnapshotFile = ({ path, envelope, clock, report }: SnapshotOp
         if (bytes.length > 0) return await envelope.open(bytes, clock.wallMs());
       } catch (error) {
         if (codeOf(error) === 'ENOENT') return undefined;
-        const isKnown = error instanceof StoreError || error instanceof SecretFileError;
-        report.failed(
-          isKnown
-            ? describeStoreFailure(error)
-            : `cannot be read (${describeReadError(error)}); ignored`,
-        );
+        const unreadable = `cannot be read (${describeReadError(error)}); ignored`;
+        report.failed(describeStoreFailure(error, unreadable));
       }
       return undefined;
     },

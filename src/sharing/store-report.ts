@@ -1,4 +1,3 @@
-import { LoadError } from '../banks/load-error.ts';
 import type { Clock } from '../clock.ts';
 import { SecretFileError } from '../secrets/secret.ts';
 
@@ -47,10 +46,14 @@ export const createStoreReport = (
   };
 };
 
-/** Why a store cannot be used, for the log. */
-export const describeStoreFailure = (error: unknown): string => {
+/**
+ * Why a store cannot be used, for the log.
+ * @param otherwise what is said of an error that is not one of this service's own
+ */
+export const describeStoreFailure = (
+  error: unknown,
+  otherwise = 'failed with an unexpected error',
+): string => {
   if (error instanceof StoreError) return error.message;
-  if (error instanceof SecretFileError) return `is not used: ${error.message}`;
-  if (error instanceof LoadError) return `contains a list that is refused: ${error.message}`;
-  return 'failed with an unexpected error';
+  return error instanceof SecretFileError ? `is not used: ${error.message}` : otherwise;
 };

@@ -928,6 +928,8 @@ describe('Redis', () => {
     const replica = stage.replica();
     await start(stage, replica);
     stage.redis.suffer(undefined);
+    await stage.pass(1_000);
+    expectInRedis(stage, replica);
     await stage.pass(5_000);
     expect(stage.redis.publications()).toBe(1);
     expect(replica.events.map(({ type }) => type)).toEqual(['list-taken']);
