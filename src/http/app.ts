@@ -62,7 +62,7 @@ export const refuseMethod =
 
 /** A defect of the service, which the request's log line describes. */
 const onError: ErrorRequestHandler = (error: Error, _req, res, _next) => {
-  res.err = error;
+  res.locals.error = error;
   // Part of the response has been sent: only closing the connection can tell the client.
   if (res.headersSent) res.destroy();
   else sendProblem(res, 'internal_error');

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { isIPv4 } from 'node:net';
 import type { Request, Response } from 'express';
-import type { DestinationStream, Logger } from 'pino';
-import { pinoHttp } from 'pino-http';
+import type { DestinationStream, Level, Logger } from 'pino';
 import { isServable, type Freshness } from '../banks/freshness.ts';
 import { createIsoNow } from '../clock.ts';
 import type { Redaction } from '../secrets/redaction.ts';
@@ -48,53 +47,42 @@ export const createRequestLog = (options: RequestLogOptions) => {
     };
   };
 
-  const safely = (work: () => void): void => {
+  const levelOf = ({ listState }: RequestRecord, { status, route, error }: Sent): Level => {
+    if (error) return 'error';
+    if (isServerError(status))
+      return listState !== undefined && !isServable(listState) ? 'error' : 'warn';
+    return isRoutine(route) && (status ?? 0) < 400 ? 'debug' : 'info';
+  };
+
+  const finish = (record: RequestRecord, sent: Sent): void => {
     try {
-      work();
+      const line = lineOf(record, sent);
+      if (sent.answeredBy !== 'hot_path') logger[levelOf(record, sent)](line, MESSAGE);
+      else if (logger.isLevelEnabled('info')) logDestination.write(toText(line, isoNow(), redact));
+      emit(eventOf(record, sent, line));
     } catch (error) {
       logger.error({ err: error }, 'unexpected error in logging a request');
     }
   };
-
-  /** Called once for each request that Express has answered: gives what its line says. */
-  const finish = (req: Request, res: Response) => {
-    const { record, problem } = res.locals;
-    const line = lineOf(record, {
-      status: res.headersSent ? res.statusCode : undefined,
-      code: problem,
-      contentBytes: Number(res.getHeader('Content-Length') ?? 0),
-      isWritten: res.writableFinished,
-    });
-    safely(() => emit(eventOf(record, line, 'express', routeOf(req))));
-    return { ...line, err: res.err };
-  };
-  /** Logs what Express has answered. */
-  const logResponse = pinoHttp<Request, Response>({
-    logger,
-    // By default both, with all their headers.
-    serializers: { req: () => undefined, res: () => undefined },
-    wrapSerializers: false,
-    customLogLevel: (req, res) => {
-      if (res.err) return 'error';
-      if (res.statusCode < 400 && isRoutine(routeOf(req))) return 'debug';
-      if (!isServerError(res.statusCode)) return 'info';
-      const { listState } = res.locals.record;
-      return listState !== undefined && !isServable(listState) ? 'error' : 'warn';
-    },
-    customSuccessMessage: () => MESSAGE,
-    customErrorMessage: () => MESSAGE,
-    customSuccessObject: finish,
-    customErrorObject: finish,
-  });
 
   return {
     /** For what Express answers: sets `X-Request-Id`, and logs the request once it is finished. */
     middleware: (req: Request, res: Response, next: () => void): void => {
       const record = begin(req);
       res.locals.record = record;
-      req.id = record.requestId;
       res.setHeader('X-Request-Id', record.requestId);
-      logResponse(req, res, next);
+      res.once('close', () => {
+        finish(record, {
+          answeredBy: 'express',
+          route: routeOf(req),
+          status: res.headersSent ? res.statusCode : undefined,
+          code: res.locals.problem,
+          error: res.locals.error,
+          contentBytes: Number(res.getHeader('Content-Length') ?? 0),
+          isWritten: res.writableFinished,
+        });
+      });
+      next();
     },
     /**
      * For the route of /banks: the state of the list that is about to be served, or could not be.
@@ -116,20 +104,31 @@ export const createRequestLog = (options: RequestLogOptions) => {
       renewId(record);
       /** `isWritten`: whether all of it was written before the client was gone. */
       const end = (isWritten: boolean): void =>
-        safely(() => {
-          const line = lineOf(record, { status, code: undefined, contentBytes, isWritten });
-          if (logger.isLevelEnabled('info')) logDestination.write(toText(line, isoNow(), redact));
-          emit(eventOf(record, line, 'hot_path', '/banks'));
+        finish(record, {
+          answeredBy: 'hot_path',
+          route: '/banks',
+          status,
+          contentBytes,
+          isWritten,
         });
       return { requestId: record.requestId, end };
     },
     /** For a request that no application gets. @returns the identifier for `X-Request-Id` */
-    refused: (head: RequestHead, code: string, status: number, contentBytes: number): string => {
+    refused: (
+      head: RequestHead,
+      code: ProblemCode,
+      status: number,
+      contentBytes: number,
+    ): string => {
       const record = begin(head);
-      safely(() => {
-        const line = lineOf(record, { status, code, contentBytes, isWritten: true });
-        logger.info(line, MESSAGE);
-        emit(eventOf(record, line, 'server', 'other'));
+      const isWritten = true;
+      finish(record, {
+        answeredBy: 'server',
+        route: 'other',
+        status,
+        code,
+        contentBytes,
+        isWritten,
       });
       return record.requestId;
     },
@@ -145,6 +144,8 @@ declare global {
       record: RequestRecord;
       /** If the response is a problem. */
       problem?: ProblemCode;
+      /** If a defect of the service is the reason. */
+      error?: Error;
     }
   }
 }
@@ -169,12 +170,13 @@ const renewId = (record: RequestRecord): void => {
   if (record.clientRequestId !== undefined) record.requestId = randomUUID();
 };
 
-/** What was sent to the client. */
-interface Sent {
+/** What was sent to the client, and by what. */
+interface Sent extends Pick<RequestEvent, 'answeredBy' | 'route'> {
   /** Undefined if the client went away before a response began. */
   readonly status: number | undefined;
   /** Of the problem, if it was one. */
-  readonly code: string | undefined;
+  readonly code?: ProblemCode | undefined;
+  readonly error?: Error | undefined;
   readonly contentBytes: number;
   readonly isWritten: boolean;
 }
@@ -183,7 +185,7 @@ interface Sent {
 const routeOf = ({ route }: Request): string => route?.path ?? 'other';
 
 /** What a line says of a request, in this order, between the time and the message. */
-const lineOf = (record: RequestRecord, { status, code, contentBytes, isWritten }: Sent) => ({
+const lineOf = (record: RequestRecord, { status, code, error, contentBytes, isWritten }: Sent) => ({
   requestId: record.requestId,
   /** If it is another one than that of the response. */
   clientRequestId: record.clientRequestId === record.requestId ? undefined : record.clientRequestId,
@@ -197,23 +199,23 @@ const lineOf = (record: RequestRecord, { status, code, contentBytes, isWritten }
   ip: record.ip,
   traceId: record.traceId,
   aborted: isWritten ? undefined : true,
+  err: error,
 });
 
 type RequestLine = ReturnType<typeof lineOf>;
 
 const eventOf = (
-  { listState }: RequestRecord,
-  { method = '', statusCode, durationMs, aborted = false }: RequestLine,
-  answeredBy: RequestEvent['answeredBy'],
-  route: string,
+  { method = '', listState }: RequestRecord,
+  { answeredBy, route, status, isWritten }: Sent,
+  { durationMs }: RequestLine,
 ): RequestEvent => ({
   type: 'request-finished',
   route,
   answeredBy,
   method,
-  status: statusCode,
+  status,
   durationMs,
-  aborted,
+  aborted: !isWritten,
   listState,
 });
 
