@@ -54,34 +54,31 @@ export const parseConfig = (env: EnvironmentVariables): Config => {
 
 /** `config` is undefined where something is missing that `problems` names. */
 export const readVariables = (env: EnvironmentVariables) => {
-  const set = new Map(
+  const texts = new Map(
     VARIABLE_NAMES.map((name) => [name, textOf(env, name)] as const).filter(([, text]) => text),
   );
-  const issues = SCHEMA.safeParse(Object.fromEntries(set)).error?.issues ?? [];
-  // The first issue of a variable counts.
-  const wrong = new Map(issues.toReversed().map(({ path: [name], message }) => [name, message]));
-  for (const [name, text = ''] of set) if (IN_QUOTES.test(text)) wrong.set(name, QUOTED);
+  const issues = SCHEMA.safeParse(Object.fromEntries(texts)).error?.issues ?? [];
+  const wrong = issues.map(({ path, message }) => ({
+    variable: String(path[0]),
+    problem: message,
+  }));
   // A variable that is wrong counts as unset from here on, but is not missing.
-  const values = SCHEMA.parse(Object.fromEntries([...set].filter(([name]) => !wrong.has(name))));
+  const isRight = ([name]: readonly [string, unknown]): boolean =>
+    wrong.every(({ variable }) => variable !== name);
+  const values = SCHEMA.parse(Object.fromEntries([...texts].filter(isRight)));
+  const unknown = Object.keys(env).filter((name) => env[name] && isUnknown(name));
   return {
     config: toConfig(values),
     problems: [
-      ...VARIABLE_NAMES.flatMap((variable) => {
-        const problem = wrong.get(variable);
-        return problem === undefined ? [] : [{ variable, problem }];
-      }),
-      ...Object.keys(env)
-        .filter((name) => env[name] && isUnknown(name))
-        .map((variable) => ({ variable, problem: UNKNOWN })),
+      ...wrong,
+      ...unknown.map((variable) => ({ variable, problem: UNKNOWN })),
       // Node reads it before any code of ours runs, so it cannot be undone.
       ...(env['NODE_DEBUG'] ? [{ variable: 'NODE_DEBUG', problem: NODE_DEBUG }] : []),
-      ...crossProblems(values, (name) => set.has(name)),
+      ...crossProblems(values, (name) => texts.has(name)),
     ],
   };
 };
 
-const IN_QUOTES = /^(["'`])[^]*\1$/;
-const QUOTED = 'is in quotes, which docker --env-file keeps; write it without them';
 const UNKNOWN = 'is not a variable of this service; .env.example lists them all';
 const NODE_DEBUG = 'makes Node print what passes through it, secrets included; unset it';
 

@@ -6,10 +6,15 @@ import { isAddress, toSecret } from '../secrets/secret.ts';
 // One schema for each kind of value: from text to a typed value. A problem says what is wrong and
 // what would be right, and never repeats the value, which may be a misplaced secret.
 
+/** No text of any variable is in quotes. */
+export const anyText = z.string().refine((given) => !/^(["'`])[^]*\1$/.test(given), {
+  error: 'is in quotes, which docker --env-file keeps; write it without them',
+});
+
 /** @param parse gives undefined for what is not of this kind */
 const kind = <T>(problem: string, parse: (text: string) => T | undefined) =>
-  z.string().transform((text, ctx): T => {
-    const value = parse(text);
+  anyText.transform((given, ctx): T => {
+    const value = parse(given);
     if (value !== undefined) return value;
     ctx.addIssue({ code: 'custom', message: problem });
     return z.NEVER;

@@ -14,14 +14,14 @@ const defaulted = <T>(schema: FromText<T>, text: string) =>
 /** Never shown, and removed from the process's environment once it has been read. */
 const secret = <T>(schema: FromText<T>) => schema.optional().meta({ isSecret: true });
 /** Checked by the rules that hold for its file too. */
-const fileSecret = secret(z.string().transform(toSecret));
-const text = z.string().optional();
+const fileSecret = secret(values.anyText.transform(toSecret));
+const text = values.anyText.optional();
 
 export const SCHEMA = z.object({
   PORT: defaulted(values.port, '3000'),
-  HOST: defaulted(z.string(), '0.0.0.0'),
+  HOST: defaulted(values.anyText, '0.0.0.0'),
   MANAGEMENT_PORT: defaulted(values.portOrOff, '3001'),
-  MANAGEMENT_HOST: defaulted(z.string(), '127.0.0.1'),
+  MANAGEMENT_HOST: defaulted(values.anyText, '127.0.0.1'),
   MANAGEMENT_HOSTS: values.hostNames.optional(),
   MANAGEMENT_TOKEN: fileSecret,
   MANAGEMENT_TOKEN_FILE: text,
