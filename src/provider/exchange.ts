@@ -1,6 +1,6 @@
 import { once } from 'node:events';
-import { lookup as systemLookup, type LookupAddress } from 'node:dns';
-import { connect as connectTcp, isIP, type LookupFunction, type Socket } from 'node:net';
+import { lookup as systemLookup } from 'node:dns';
+import { connect as connectTcp, type LookupFunction, type Socket } from 'node:net';
 import type { SecureContext } from 'node:tls';
 import { callbackify, promisify } from 'node:util';
 import { brotliDecompress, gunzip } from 'node:zlib';
@@ -62,7 +62,7 @@ export const createExchange =
       signal.throwIfAborted();
       throw toExchangeError(error, peer, connection.proxy());
     } finally {
-      connection.close();
+      void connection.dispatcher.destroy();
     }
   };
 
@@ -71,35 +71,36 @@ export const createExchange =
  * kept would be idle for nearly an hour; a new one follows a changed address and rotated files.
  */
 const createConnection = (
-  { url, headers }: ExchangeRequest,
+  { url, headers, signal }: ExchangeRequest,
   secureContext: SecureContext,
   { proxies, lookup = systemLookup }: ExchangeOptions,
 ) => {
-  const closing = new AbortController();
-  const dial = { lookup, signal: closing.signal };
-  // As curl chooses: by the scheme of the address, without falling back to the other variable.
+  const dial = { lookup, signal };
+  // As curl chooses: by the scheme of the address. undici falls back to the other variable.
   const [variable, option] =
     url.protocol === 'https:'
       ? (['HTTPS_PROXY', 'httpsProxy'] as const)
       : (['HTTP_PROXY', 'httpProxy'] as const);
   let usedProxy: ProxyVariable | undefined;
-  // Explicit, because NODE_TLS_REJECT_UNAUTHORIZED=0 would disable the check. The signal of the
-  // exchange is its only time-out.
+  // Explicit, because NODE_TLS_REJECT_UNAUTHORIZED=0 would disable the check.
   const handshake = { rejectUnauthorized: true, timeout: 0 };
   const originTls = { ...handshake, secureContext };
+  const connectToOrigin = createConnector(originTls, dial);
+  // The client certificate is not for the proxy.
+  const connectToProxy = createConnector(handshake, dial);
   const dispatcher = new EnvHttpProxyAgent({
     httpProxy: '',
     httpsProxy: '',
     [option]: proxies[variable]?.reveal() ?? '',
     noProxy: proxies.NO_PROXY ?? '',
     headers: { 'user-agent': headers['user-agent'] },
-    connect: createConnector(originTls, dial),
+    connect: connectToOrigin,
     requestTls: originTls,
-    // The client certificate is not for the proxy.
     clientFactory: (proxyUrl, clientOptions) => {
-      const connect = createConnector(handshake, dial, () => {
+      const connect: buildConnector.connector = (...args) => {
         usedProxy = variable;
-      });
+        connectToProxy(...args);
+      };
       return new Client(proxyUrl, { ...clientOptions, ...NO_TIMEOUTS, connect });
     },
     ...NO_TIMEOUTS,
@@ -108,13 +109,10 @@ const createConnection = (
     dispatcher,
     /** The proxy that the connection goes through. */
     proxy: (): ProxyVariable | undefined => usedProxy,
-    close: (): void => {
-      closing.abort();
-      void dispatcher.destroy();
-    },
   };
 };
 
+/** The signal of the exchange is its only time-out. */
 const NO_TIMEOUTS = { headersTimeout: 0, bodyTimeout: 0 };
 
 interface Dial {
@@ -129,14 +127,12 @@ interface Dial {
 const createConnector = (
   tls: buildConnector.BuildOptions,
   dial: Dial,
-  onConnect?: () => void,
 ): buildConnector.connector => {
   const connectTls = buildConnector(tls);
   let isFirst = true;
   const open = async (options: buildConnector.Options): Promise<Socket> => {
     if (!isFirst) throw Object.assign(new Error('ended early'), { code: 'ECONNABORTED' });
     isFirst = false;
-    onConnect?.();
     const httpSocket = await openSocket(options, dial);
     if (options.protocol !== 'https:') return httpSocket;
     return new Promise((onSecured, reject) => {
@@ -164,12 +160,13 @@ const openSocket = async (
   { hostname, port, protocol }: buildConnector.Options,
   { lookup, signal }: Dial,
 ): Promise<Socket> => {
-  const addresses = await resolve(hostname, lookup);
+  const found = await promisify(lookup)(hostname, { all: true });
+  const addresses = typeof found === 'string' ? [found] : found.map(({ address }) => address);
   signal.throwIfAborted();
   const target = { port: Number(port) || (protocol === 'https:' ? 443 : 80), signal };
   const sockets = addresses
     .slice(0, MAX_ADDRESSES)
-    .map(({ address }) => connectTcp({ ...target, host: address, noDelay: true }));
+    .map((host) => connectTcp({ ...target, host, noDelay: true }));
   try {
     const first = await Promise.any(sockets.map(connected));
     for (const socket of sockets) if (socket !== first) socket.destroy();
@@ -186,15 +183,6 @@ const connected = async (socket: Socket): Promise<Socket> => {
   // Whoever uses the socket hears of its errors too.
   return socket.on('error', () => undefined);
 };
-
-const resolve = (hostname: string, lookup: LookupFunction): Promise<readonly LookupAddress[]> =>
-  new Promise((onResolved, reject) => {
-    lookup(hostname, { all: true }, (error, found) => {
-      if (error) reject(error);
-      else
-        onResolved(typeof found === 'string' ? [{ address: found, family: isIP(found) }] : found);
-    });
-  });
 
 /** Sends the request and collects the bytes of the response, without ever making undici wait. */
 const receive = (
