@@ -1,7 +1,6 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
-import type { Clock } from '../clock.ts';
-import { withDeadline } from '../deadline.ts';
+import { withDeadline, type Clock } from '../clock.ts';
 import {
   newId,
   NO_VIEW,

@@ -1,4 +1,4 @@
-import { formatCount } from '../format-count.ts';
+import { formatCount } from '../format.ts';
 import { LoadError } from './load-error.ts';
 import { showName } from './field-names.ts';
 import { countUnusable, type FieldRule } from './reading/entry.ts';

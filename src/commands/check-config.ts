@@ -1,5 +1,5 @@
 import { checkConfig } from '../config/environment.ts';
-import { printable } from '../printable.ts';
+import { printable } from '../format.ts';
 import type { CommandContext } from './command-line.ts';
 
 /**

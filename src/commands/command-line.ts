@@ -1,7 +1,7 @@
 import type { ProcessEnvironment } from '../config/environment.ts';
 import type { Redaction } from '../secrets/redaction.ts';
 import type { LogDestination } from '../telemetry/log-stream.ts';
-import { printable } from '../printable.ts';
+import { printable } from '../format.ts';
 
 // What the program is asked to do, and what its commands are given. Settings are environment
 // variables, never arguments: other users of the machine can see a process's arguments.

@@ -2,7 +2,7 @@ import { mayBeServed } from '../banks/freshness.ts';
 import { LoadError } from '../banks/load-error.ts';
 import { systemClock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
-import { formatCount } from '../format-count.ts';
+import { formatCount } from '../format.ts';
 import type { PartsOptions } from '../parts.ts';
 import { describeFields, explainList } from './list.ts';
 import { tryLoad } from './load.ts';

@@ -6,7 +6,7 @@ import { REJECTION_REASONS, valueAt } from '../banks/reading/entry.ts';
 import { readList, type LoadedList, type ReadList } from '../banks/reading/list-reader.ts';
 import { systemClock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
-import { formatCount } from '../format-count.ts';
+import { formatCount } from '../format.ts';
 import { isJsonObject, parseJson, type JsonObject } from '../json.ts';
 import type { TriedLoad } from './load.ts';
 import { formatBytes, renderFields, toFailure, type Step } from './report.ts';

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { link, rm } from 'node:fs/promises';
 import type { SavedList } from '../banks/fleet.ts';
-import { systemClock } from '../clock.ts';
-import { withDeadline } from '../deadline.ts';
+import { systemClock, withDeadline } from '../clock.ts';
 import type { Config } from '../config/config.ts';
 import { whyNoSnapshot } from '../config/snapshot-path.ts';
 import { codeOf } from '../error-code.ts';

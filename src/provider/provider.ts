@@ -1,9 +1,8 @@
 import type { LookupFunction } from 'node:net';
 import { LoadError, STOPPING } from '../banks/load-error.ts';
 import { readList, type LoadedList } from '../banks/reading/list-reader.ts';
-import type { Clock } from '../clock.ts';
+import { withDeadline, type Clock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
-import { withDeadline } from '../deadline.ts';
 import { headersIn } from '../secrets/secret.ts';
 import type { Secrets } from '../secrets/secrets.ts';
 import { noResponseInTime, toLoadError, type Peer } from './errors.ts';

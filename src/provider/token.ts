@@ -1,7 +1,6 @@
 import { LoadError } from '../banks/load-error.ts';
-import type { Clock } from '../clock.ts';
+import { withDeadline, type Clock } from '../clock.ts';
 import type { Grants } from '../config/config.ts';
-import { withDeadline } from '../deadline.ts';
 import type { Secrets } from '../secrets/secrets.ts';
 import { noResponseInTime, toLoadError } from './errors.ts';
 import type { Exchange } from './exchange.ts';

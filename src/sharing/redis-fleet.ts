@@ -1,7 +1,6 @@
 import { NO_VIEW, type Fleet, type View } from '../banks/fleet.ts';
 import type { FreshnessPolicy } from '../banks/freshness.ts';
-import type { Clock } from '../clock.ts';
-import { withDeadline } from '../deadline.ts';
+import { withDeadline, type Clock } from '../clock.ts';
 import type { Envelope } from './envelope.ts';
 import {
   keysOf,

@@ -1,7 +1,7 @@
 import type { FieldRule } from '../../banks/reading/entry.ts';
 import { isServable } from '../../banks/freshness.ts';
 import type { Action, ShellCommand } from '../../failure-kinds.ts';
-import { formatCount } from '../../format-count.ts';
+import { formatCount } from '../../format.ts';
 import type { Minute } from '../../telemetry/history.ts';
 import { formatDuration, formatTime } from './format.ts';
 import { html, type Html } from './html.ts';

@@ -1,6 +1,6 @@
 import type { FreshnessPolicy } from '../../banks/freshness.ts';
 import { HISTORY_MINUTES, type Minute } from '../../telemetry/history.ts';
-import { formatCount } from '../../format-count.ts';
+import { formatCount } from '../../format.ts';
 import { formatDuration } from './format.ts';
 import { html, type Html } from './html.ts';
 

@@ -2,7 +2,7 @@ import type { ListStatus } from '../../banks/bank-list.ts';
 import { isServable, type FreshnessPolicy } from '../../banks/freshness.ts';
 import { countUnusable, REJECTION_REASONS } from '../../banks/reading/entry.ts';
 import { FAILURE_KINDS, RUN_DOCTOR, type Action } from '../../failure-kinds.ts';
-import { formatCount } from '../../format-count.ts';
+import { formatCount } from '../../format.ts';
 import { unusableOf, type SecretFileState } from '../../secrets/secret-files.ts';
 import type { StoreState } from '../../sharing/store-report.ts';
 import { formatSince } from './format.ts';

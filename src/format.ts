@@ -1,3 +1,9 @@
+// How counts, and texts that are not ours, are shown to people.
+
+/** `1 entry`, `2 entries`: a count as a person reads it. */
+export const formatCount = (count: number, singular: string, plural: string): string =>
+  `${count} ${count === 1 ? singular : plural}`;
+
 /**
  * Replaces control characters, invisible ones and those that change the writing direction by their
  * code, such as `\u{1b}`. Escape sequences could recolour a terminal, move its cursor or rename its
