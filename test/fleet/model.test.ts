@@ -4,7 +4,6 @@ import type { Overridable } from '../../src/banks/guard.ts';
 import type { ListEvent } from '../../src/banks/list-event.ts';
 import { LoadError } from '../../src/banks/load-error.ts';
 import { createStage, TIMEOUT_MS, type Answer, type Replica } from './replica.ts';
-import type { RedisFault } from './redis.ts';
 
 // One to four replicas under random faults of the provider, of Redis and of machines, and with
 // random operators, judged by what happened and by the true time: each rule is a sentence that
@@ -241,7 +240,6 @@ const createWorld = (count: number, random: () => number) => {
         );
       const { isSuspended } = member.replica.machine;
       if (isSuspended()) continue;
-      const sinceStartMs = now() - Math.max(member.startedAtMs, calmSinceMs);
       const healthyForMs = now() - Math.max(healthySinceMs, member.startedAtMs);
       const strangeMs = now() - strangeHoldAtMs < 3 * NO_LIST_MS ? NO_LIST_MS : 0;
       if (isRedisClockTrue && healthyForMs > LONGEST_RETRY_AFTER_MS + 2 * CLAIM_MS + NO_LIST_MS)
@@ -256,7 +254,7 @@ const createWorld = (count: number, random: () => number) => {
         rule(
           'i: without a list an attempt is made each minute',
           now() - Math.max(last?.atMs ?? 0, member.unservedSinceMs, calmSinceMs) < limitMs,
-          () => ({ last, sinceStartMs }),
+          () => last,
         );
     }
     if (calmForMs() < AGREED_MS) {
@@ -269,18 +267,13 @@ const createWorld = (count: number, random: () => number) => {
       'j: replicas do not overwrite each other’s list',
       redis.publications() - publicationsWhenCalm <= 2 * (takenEver - takenWhenCalm) + 1,
     );
-    const states = alive
-      .filter((member) => now() - member.startedAtMs > SHARED_MS)
-      .map(({ replica }) => replica.list.status());
+    const settled = alive.filter(({ startedAtMs: ms }) => now() - ms > SHARED_MS);
+    const states = settled.map(({ replica }) => replica.list.status());
     const isNearEnd = states.some(
       ({ ageMs = 0 }) => Math.abs(ageMs - TTL_MS - MAX_STALE_MS) < 3_000,
     );
     if (now() - lastTakenAtMs < SHARED_MS + STEP_MS || isNearEnd) return;
-    const ids = new Set(
-      alive
-        .filter((member) => now() - member.startedAtMs > SHARED_MS)
-        .map(({ replica }) => replica.id()),
-    );
+    const ids = new Set(settled.map(({ replica }) => replica.id()));
     rule('d: all serve one list', ids.size <= 1, () => [...ids]);
     const ages = states
       .filter(({ state }) => state === 'fresh' || state === 'stale')
@@ -447,79 +440,41 @@ const createWorld = (count: number, random: () => number) => {
 
 const versionOf = (body: Buffer): number => Number(/"(\d+)-/.exec(body.toString())?.[1]);
 
-type Step =
-  | { readonly type: 'pass'; readonly ms: number }
-  | { readonly type: 'redis'; readonly fault: RedisFault | undefined }
-  | { readonly type: 'redis-slow'; readonly ms: number }
-  | { readonly type: 'redis-clock'; readonly ms: number }
-  | { readonly type: 'redis-data'; readonly what: string }
-  | {
-      readonly type: 'provider';
-      readonly kind: 'banks' | 'unavailable' | 'rate_limited';
-      readonly count: number;
-      readonly retryAfterMs: number | undefined;
-      readonly ms: number;
-    }
-  | { readonly type: 'own-fault'; readonly replica: number }
-  | { readonly type: 'refresh'; readonly replica: number; readonly accepts: boolean }
-  | { readonly type: 'request'; readonly replica: number }
-  | { readonly type: 'machine'; readonly replica: number; readonly what: string };
-
+const weighted = <T>(weight: number, arbitrary: fc.Arbitrary<T>) => ({ weight, arbitrary });
+const is = fc.constant;
 const replica = fc.nat(3);
-const aStep: fc.Arbitrary<Step> = fc.oneof(
-  {
-    weight: 32,
-    arbitrary: fc.record({
-      type: fc.constant('pass' as const),
-      ms: fc.integer({ min: 100, max: 20_000 }),
+const aStep = fc.oneof(
+  weighted(32, fc.record({ type: is('pass'), ms: fc.integer({ min: 100, max: 20_000 }) })),
+  weighted(8, fc.record({ type: is('pass'), ms: fc.integer({ min: 20_000, max: 180_000 }) })),
+  weighted(
+    8,
+    fc.record({
+      type: is('redis'),
+      fault: fc.option(fc.constantFrom('refuses', 'silent', 'read-only', 'full', 'loses-replies'), {
+        nil: undefined,
+        freq: 2,
+      }),
     }),
-  },
-  {
-    weight: 8,
-    arbitrary: fc.record({
-      type: fc.constant('pass' as const),
-      ms: fc.integer({ min: 20_000, max: 180_000 }),
-    }),
-  },
-  {
-    weight: 8,
-    arbitrary: fc.record({
-      type: fc.constant('redis' as const),
-      fault: fc.constantFrom<(RedisFault | undefined)[]>(
-        'refuses',
-        'silent',
-        'read-only',
-        'full',
-        'loses-replies',
-        undefined,
-        undefined,
-        undefined,
-        undefined,
-      ),
-    }),
-  },
-  {
-    weight: 4,
-    arbitrary: fc.record({ type: fc.constant('redis-slow' as const), ms: fc.constantFrom(0, 900) }),
-  },
-  {
-    weight: 1,
-    arbitrary: fc.record({
-      type: fc.constant('redis-clock' as const),
+  ),
+  weighted(4, fc.record({ type: is('redis-slow'), ms: fc.constantFrom(0, 900) })),
+  weighted(
+    1,
+    fc.record({
+      type: is('redis-clock'),
       ms: fc.constantFrom(-3_600_000, -10_000, 10_000, 3_600_000),
     }),
-  },
-  {
-    weight: 4,
-    arbitrary: fc.record({
-      type: fc.constant('redis-data' as const),
+  ),
+  weighted(
+    4,
+    fc.record({
+      type: is('redis-data'),
       what: fc.constantFrom('empty', 'copy', 'restore', 'damage', 'garbage', 'strange hold'),
     }),
-  },
-  {
-    weight: 8,
-    arbitrary: fc.record({
-      type: fc.constant('provider' as const),
+  ),
+  weighted(
+    8,
+    fc.record({
+      type: is('provider'),
       kind: fc.constantFrom('banks', 'banks', 'banks', 'unavailable', 'rate_limited'),
       count: fc.constantFrom(10, 10, 10, 5, 12),
       retryAfterMs: fc.option(fc.integer({ min: 1_000, max: LONGEST_RETRY_AFTER_MS }), {
@@ -527,17 +482,14 @@ const aStep: fc.Arbitrary<Step> = fc.oneof(
       }),
       ms: fc.constantFrom(0, 100, 2_000, 4_900, 60_000),
     }),
-  },
-  { weight: 2, arbitrary: fc.record({ type: fc.constant('own-fault' as const), replica }) },
-  {
-    weight: 8,
-    arbitrary: fc.record({ type: fc.constant('refresh' as const), replica, accepts: fc.boolean() }),
-  },
-  { weight: 8, arbitrary: fc.record({ type: fc.constant('request' as const), replica }) },
-  {
-    weight: 8,
-    arbitrary: fc.record({
-      type: fc.constant('machine' as const),
+  ),
+  weighted(2, fc.record({ type: is('own-fault'), replica })),
+  weighted(8, fc.record({ type: is('refresh'), replica, accepts: fc.boolean() })),
+  weighted(8, fc.record({ type: is('request'), replica })),
+  weighted(
+    8,
+    fc.record({
+      type: is('machine'),
       replica,
       what: fc.constantFrom(
         'suspend',
@@ -552,8 +504,10 @@ const aStep: fc.Arbitrary<Step> = fc.oneof(
         'start',
       ),
     }),
-  },
+  ),
 );
+
+type Step = typeof aStep extends fc.Arbitrary<infer T> ? T : never;
 
 test(
   'replicas keep what is promised, whatever fails',

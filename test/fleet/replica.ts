@@ -2,7 +2,6 @@ import { setImmediate } from 'node:timers/promises';
 import { createBankList } from '../../src/banks/bank-list.ts';
 import { createSoleReplica } from '../../src/banks/fleet.ts';
 import type { FreshnessPolicy } from '../../src/banks/freshness.ts';
-import type { GuardPolicy } from '../../src/banks/guard.ts';
 import type { ListEvent } from '../../src/banks/list-event.ts';
 import { LoadError } from '../../src/banks/load-error.ts';
 import { readList, type LoadedList } from '../../src/banks/reading/list-reader.ts';
@@ -108,8 +107,6 @@ export interface ReplicaOptions {
   /** What the one before it has saved. */
   readonly snapshot?: Replica['snapshot'];
   readonly policy?: Partial<FreshnessPolicy>;
-  readonly guard?: Partial<GuardPolicy>;
-  readonly loadTimeoutMs?: number;
   readonly onEvent?: (event: ListEvent) => void;
   /** How it encodes a list; by default without delay. */
   readonly compress?: (bytes: Buffer) => Promise<Buffer>;
@@ -120,7 +117,6 @@ export type Replica = ReturnType<typeof createReplica>;
 const createReplica = (options: ReplicaOptions) => {
   const { name, redis, random, loadFor, compress = async (bytes: Buffer) => bytes } = options;
   const policy = { ttlMs: TTL_MS, maxStaleMs: MAX_STALE_MS, ...options.policy };
-  const timeoutMs = options.loadTimeoutMs ?? TIMEOUT_MS;
   const machine = createMachine(options.clock);
   const { clock } = machine;
   const events: ListEvent[] = [];
@@ -156,12 +152,11 @@ const createReplica = (options: ReplicaOptions) => {
       maxDrift: 0.2,
       fields: FIELDS,
       maxStaleMs: policy.maxStaleMs,
-      ...options.guard,
     },
-    loadTimeoutMs: timeoutMs,
+    loadTimeoutMs: TIMEOUT_MS,
     load: (signal) =>
       withDeadline((own) => machine.whileAwake(loadFor(name)(own)), {
-        limitMs: timeoutMs,
+        limitMs: TIMEOUT_MS,
         clock,
         timeoutError: () => new LoadError('timeout', 'no response'),
         signal,
