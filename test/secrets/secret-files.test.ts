@@ -56,16 +56,6 @@ const KINDS: Record<string, Kind> = {
     bad: [`${MARK}-line-1-of-2\n${MARK}-line-2`, 'has more than one line'],
     env: (emulator) => ({ ...clientCredentialsEnv(emulator), PROVIDER_CLIENT_SECRET: '' }),
   },
-  PROVIDER_HEADERS_FILE: {
-    good: 'x-api-key: 0123456789abcdef',
-    bad: [MARK, 'is not a list of header lines'],
-    env: () => ({ PROVIDER_ACCESS_TOKEN: OLD_TOKEN }),
-  },
-  PROVIDER_TLS_CA_FILE: {
-    good: certificates.cert,
-    bad: [MARK, 'contains no certificate in PEM'],
-    env: () => ({ PROVIDER_ACCESS_TOKEN: OLD_TOKEN }),
-  },
   PROVIDER_TLS_KEY_FILE: {
     good: pair.key,
     bad: [certificates.issue('another').key, 'does not fit PROVIDER_TLS_CERT_FILE'],
@@ -77,14 +67,6 @@ const KINDS: Record<string, Kind> = {
     env: () => ({ PROVIDER_ACCESS_TOKEN: OLD_TOKEN, MANAGEMENT_TOKEN: '' }),
     refresh: [403, 'refresh_disabled'],
     consequence: 'POST /refresh is refused until it is usable',
-  },
-  CACHE_SIGNING_KEY_FILE: {
-    good: 'signing-key-of-32-characters-0001',
-    bad: ['', 'is empty'],
-    env: () => ({
-      PROVIDER_ACCESS_TOKEN: OLD_TOKEN,
-      CACHE_SNAPSHOT_FILE: join(folder, 'snapshot'),
-    }),
   },
 };
 const kindOf = (variable: string): Kind =>
