@@ -18,8 +18,8 @@ import { codeNote, toExchangeError, type Peer, type ProxyVariable } from './erro
 export interface ExchangeRequest {
   readonly peer: Peer;
   readonly url: URL;
-  readonly method: 'GET' | 'POST';
   readonly headers: Readonly<Record<string, string>>;
+  /** With one it is a POST. */
   readonly body?: string;
   /** The largest body of the response, as it arrives and decompressed. */
   readonly maxBodyBytes: number;
@@ -41,6 +41,8 @@ export interface ExchangeResponse {
 export type Exchange = (request: ExchangeRequest) => Promise<ExchangeResponse>;
 
 export interface ExchangeOptions {
+  /** Firewalls in front of APIs refuse requests without a `User-Agent`. */
+  readonly userAgent: string;
   /** The newest certificates and key. */
   readonly tls: () => Promise<SecureContext>;
   readonly proxies: Config['provider']['proxies'];
@@ -56,7 +58,7 @@ export const createExchange =
     signal.throwIfAborted();
     const connection = createConnection(request, secureContext, options);
     try {
-      const received = await receive(connection.dispatcher, request);
+      const received = await receive(connection.dispatcher, request, options.userAgent);
       return { ...received, body: await decompress(received, request) };
     } catch (error) {
       signal.throwIfAborted();
@@ -71,9 +73,9 @@ export const createExchange =
  * kept would be idle for nearly an hour; a new one follows a changed address and rotated files.
  */
 const createConnection = (
-  { url, headers, signal }: ExchangeRequest,
+  { url, signal }: ExchangeRequest,
   secureContext: SecureContext,
-  { proxies, lookup = systemLookup }: ExchangeOptions,
+  { userAgent, proxies, lookup = systemLookup }: ExchangeOptions,
 ) => {
   const dial = { lookup, signal };
   // As curl chooses: by the scheme of the address. undici falls back to the other variable.
@@ -93,7 +95,7 @@ const createConnection = (
     httpsProxy: '',
     [option]: proxies[variable]?.reveal() ?? '',
     noProxy: proxies.NO_PROXY ?? '',
-    headers: { 'user-agent': headers['user-agent'] },
+    headers: { 'user-agent': userAgent },
     connect: connectToOrigin,
     requestTls: originTls,
     clientFactory: (proxyUrl, clientOptions) => {
@@ -187,7 +189,8 @@ const connected = async (socket: Socket): Promise<Socket> => {
 /** Sends the request and collects the bytes of the response, without ever making undici wait. */
 const receive = (
   dispatcher: Dispatcher,
-  { peer, url, method, headers, body, maxBodyBytes, needsBody, signal }: ExchangeRequest,
+  { peer, url, headers, body, maxBodyBytes, needsBody, signal }: ExchangeRequest,
+  userAgent: string,
 ): Promise<ExchangeResponse> =>
   new Promise((onReceived, reject) => {
     let head: Omit<ExchangeResponse, 'body'> | undefined;
@@ -196,8 +199,13 @@ const receive = (
     const collected = Buffer.allocUnsafeSlow(maxBodyBytes);
     let bytes = 0;
     signal.addEventListener('abort', () => reject(signal.reason), { once: true });
-    const path = `${url.pathname}${url.search}`;
-    const sent = { origin: url.origin, path, method, headers, body: body ?? null };
+    const sent = {
+      origin: url.origin,
+      path: `${url.pathname}${url.search}`,
+      method: body === undefined ? 'GET' : 'POST',
+      headers: { ...headers, 'user-agent': userAgent },
+      body: body ?? null,
+    } as const;
     dispatcher.dispatch(sent, {
       // undici recognises a handler of its present interface by this method.
       onRequestStart: () => undefined,

@@ -41,9 +41,12 @@ export const createProvider = (
 ) => {
   const { clock, version, lookup, secrets, findEcho, onEvent } = options;
   const { grants, environment, timeoutMs, maxBodyBytes, proxies } = provider;
-  const exchange = createExchange({ tls: secrets.tlsContext, proxies, lookup });
-  // Firewalls in front of APIs refuse requests without one.
-  const userAgent = `banks-bff/${version}`;
+  const exchange = createExchange({
+    userAgent: `banks-bff/${version}`,
+    tls: secrets.tlsContext,
+    proxies,
+    lookup,
+  });
   const closing = new AbortController();
   /** Undefined: the token is a fixed one, and read at each use. */
   const granted =
@@ -51,7 +54,6 @@ export const createProvider = (
     createGrantedTokens(grants, {
       ...options,
       exchange,
-      userAgent,
       environment,
       timeoutMs,
       closing: closing.signal,
@@ -68,13 +70,11 @@ export const createProvider = (
       response = await exchange({
         peer: 'the provider',
         url,
-        method: 'GET',
         headers: {
           ...Object.fromEntries(further),
           accept: 'application/json',
           'accept-encoding': 'br, gzip',
           authorization: `Bearer ${token}`,
-          'user-agent': userAgent,
         },
         maxBodyBytes,
         needsBody: (status) => status === 200,

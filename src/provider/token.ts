@@ -20,7 +20,6 @@ export type TokenEvent =
 
 export interface GrantedTokensOptions {
   readonly exchange: Exchange;
-  readonly userAgent: string;
   readonly environment: string;
   /** The longest time for one request. */
   readonly timeoutMs: number;
@@ -139,7 +138,7 @@ const MAX_GRANT_BYTES = 65_536;
 /** One request to the token endpoint; the client's secret is read anew for each. */
 const createGrantRequest = (
   source: Grants,
-  { exchange, userAgent, environment, timeoutMs, clock, closing, secrets }: GrantedTokensOptions,
+  { exchange, environment, timeoutMs, clock, closing, secrets }: GrantedTokensOptions,
 ): (() => Promise<Grant>) => {
   const { url, field } = source;
   const requestGrant = async (signal: AbortSignal): Promise<Grant> => {
@@ -150,8 +149,7 @@ const createGrantRequest = (
     const response = await exchange({
       peer: 'the token endpoint',
       url: new URL(url.reveal()),
-      method: 'POST',
-      headers: { ...headers, 'user-agent': userAgent },
+      headers,
       body,
       maxBodyBytes: MAX_GRANT_BYTES,
       // With another status it says no more than the status.

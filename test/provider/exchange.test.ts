@@ -50,6 +50,7 @@ interface Setting {
 
 const ask = async ({ proxies = NO_PROXIES, lookup }: Setting = {}) => {
   const exchange = createExchange({
+    userAgent: 'banks-bff/0.0.0-test',
     tls: () => Promise.resolve(createSecureContext()),
     proxies,
     lookup,
@@ -57,8 +58,7 @@ const ask = async ({ proxies = NO_PROXIES, lookup }: Setting = {}) => {
   const response = await exchange({
     peer: 'the provider',
     url,
-    method: 'GET',
-    headers: { 'user-agent': 'banks-bff/0.0.0-test' },
+    headers: {},
     maxBodyBytes: MAX_BODY_BYTES,
     needsBody: (status) => status === 200,
     signal: new AbortController().signal,
