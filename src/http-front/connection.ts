@@ -104,16 +104,14 @@ const respondOnHotPath = (connection: Connection, bytes: Buffer): boolean => {
   const responded = shared.phase === 'open' && shared.respondToHead?.(bytes, socket);
   if (!responded) return false;
   connection.isLast = responded.isLast;
+  enter(connection, 'responding');
   const finish = (isWritten: boolean): void => {
     responded.end(isWritten);
     proceed(connection);
   };
   // All of it has usually been written at once. If not, an empty write ends after all others.
   if (socket.writableLength === 0) finish(socket.writable);
-  else {
-    enter(connection, 'responding');
-    socket.write('', (error) => finish(!error));
-  }
+  else socket.write('', (error) => finish(!error));
   return true;
 };
 

@@ -51,9 +51,9 @@ const MAX_FORWARDED_CHARS = 256;
 
 /** The IP address in an entry, without the port that some proxies add. */
 const addressIn = (entry: string): string | undefined => {
-  const [, inBrackets, beforePort] = WITH_PORT.exec(entry) ?? [];
-  const address = inBrackets ?? beforePort ?? entry;
-  return isIP(address) === 0 ? undefined : address;
+  if (isIP(entry) !== 0) return entry;
+  const [, inBrackets = '', beforePort = ''] = WITH_PORT.exec(entry) ?? [];
+  return [inBrackets, beforePort].find((address) => isIP(address) !== 0);
 };
 
 /** `[2001:db8::7]`, `[2001:db8::7]:443` and `198.51.100.7:443`. */

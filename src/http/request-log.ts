@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { isIPv4 } from 'node:net';
 import type { Request, Response } from 'express';
 import type { DestinationStream, Level, Logger } from 'pino';
 import { isServable, type Freshness } from '../banks/freshness.ts';
@@ -258,7 +257,7 @@ const toText = (line: RequestLine, time: string, redact: Redaction['redact']): s
   const { requestId, clientRequestId, method, path, statusCode, durationMs, bytes } = line;
   const { ip, traceId, aborted } = line;
   const given = clientRequestId ? `"clientRequestId":"${redact(clientRequestId)}",` : '';
-  const address = ip === undefined ? '' : `,"ip":"${isIPv4(ip) ? ip : redact(ip)}"`;
+  const address = ip === undefined ? '' : `,"ip":"${redact(ip)}"`;
   const trace = traceId === undefined ? '' : `,"traceId":"${redact(traceId)}"`;
   return (
     `{"level":30,"severity":"INFO","time":"${time}","requestId":"${requestId}",${given}` +
