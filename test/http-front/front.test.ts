@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { once } from 'node:events';
 import type { RequestListener, ServerResponse } from 'node:http';
 import { closeLater } from '../helpers/close-later.ts';
@@ -37,28 +37,23 @@ test('gives each ordinary request to the hot path, whatever came before it on it
   expect(bodies().join(' ')).toBe('hot cold hot cold cold hot cold hot hot');
 });
 
-describe.each([
-  ['with the hot path', hotPath],
-  ['without it', undefined],
-])('%s', (_name, path) => {
-  test.each([
-    ['half of its content', 'Content-Length: 9\r\n\r\nhalf', HOT],
-    ['its content and a request', `Content-Length: 4\r\n\r\nhalf${COLD}`, HOT],
-    ['chunks like a request', `Transfer-Encoding: chunked\r\n\r\n${HOT}`, HOT],
-    ['a wish to be invited', 'Content-Length: 9\r\nExpect: 100-continue\r\n\r\n', ''],
-    ['2,000 requests', `\r\n${HOT.repeat(2_000)}`, HOT],
-    ['garbage', '\r\ngarbage\r\n\r\n', 'a'.repeat(2_000_000)],
-  ])(
-    'what a client sends with a request is discarded, and ends the connection with the response: %s',
-    async (_what, rest, later) => {
-      const url = await start(undefined, { hotPath: path });
-      const bytes = `GET /cold HTTP/1.1\r\nHost: a\r\n${rest}`;
-      const answers = await sendRaw(url, bytes + later, { keepOpen: true });
-      expect(answers.map(({ status, body }) => [status, body])).toEqual([[200, 'cold']]);
-      expect(answers[0]?.headers.get('connection')).toBe('close');
-    },
-  );
-});
+test.each([
+  ['half of its content', 'Content-Length: 9\r\n\r\nhalf', HOT],
+  ['its content and a request', `Content-Length: 4\r\n\r\nhalf${COLD}`, HOT],
+  ['chunks like a request', `Transfer-Encoding: chunked\r\n\r\n${HOT}`, HOT],
+  ['a wish to be invited', 'Content-Length: 9\r\nExpect: 100-continue\r\n\r\n', ''],
+  ['2,000 requests', `\r\n${HOT.repeat(2_000)}`, HOT],
+  ['garbage', '\r\ngarbage\r\n\r\n', 'a'.repeat(2_000_000)],
+])(
+  'what a client sends with a request is discarded, and ends the connection with the response: %s',
+  async (_what, rest, later) => {
+    const url = await start();
+    const bytes = `GET /cold HTTP/1.1\r\nHost: a\r\n${rest}`;
+    const answers = await sendRaw(url, bytes + later, { keepOpen: true });
+    expect(answers.map(({ status, body }) => [status, body])).toEqual([[200, 'cold']]);
+    expect(answers[0]?.headers.get('connection')).toBe('close');
+  },
+);
 
 test('a request that comes while another one waits is discarded, and ends the connection with the response', async () => {
   let pending: ServerResponse | undefined;

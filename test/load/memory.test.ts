@@ -13,7 +13,7 @@ import { runProgram } from '../helpers/program.ts';
 // at once.
 
 /** As in the Dockerfile. */
-const ENV = { MALLOC_ARENA_MAX: '1', TRUST_PROXY: '1' };
+const ENV = { MALLOC_ARENA_MAX: '1' };
 const CONTAINER_MIB = 256;
 const PROBES = 10;
 /** Some are left for probes. */

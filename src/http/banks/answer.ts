@@ -130,7 +130,7 @@ export const cacheControl = (freshForMs: number, policy: CachePolicy): string =>
  * `Cache-Status` (RFC 9211). The detail of a stale list is the kind of the failure that no success
  * has followed.
  */
-export const cacheStatus = (freshForMs: number, failureKind: string | undefined): string => {
+const cacheStatus = (freshForMs: number, failureKind: string | undefined): string => {
   const detail = freshForMs < 0 ? `; detail=${failureKind ?? 'renewing'}` : '';
   return `banks-bff; hit; ttl=${toWholeSeconds(freshForMs)}${detail}`;
 };

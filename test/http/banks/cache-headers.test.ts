@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { cacheControl, cacheStatus } from '../../../src/http/banks/answer.ts';
+import { cacheControl } from '../../../src/http/banks/answer.ts';
 
 describe('Cache-Control', () => {
   const policy = { browserMaxAgeMs: 300_000, ttlMs: 3_600_000, maxStaleMs: 86_400_000 };
@@ -32,18 +32,3 @@ describe('Cache-Control', () => {
     );
   });
 });
-
-test.each([
-  [3_600_000, undefined, 'banks-bff; hit; ttl=3600'],
-  [199_999.9, undefined, 'banks-bff; hit; ttl=199'],
-  [0, undefined, 'banks-bff; hit; ttl=0'],
-  // It is fresh: that its renewal fails is nobody's concern yet.
-  [500, 'timeout', 'banks-bff; hit; ttl=0'],
-  [-0.5, undefined, 'banks-bff; hit; ttl=-1; detail=renewing'],
-  [-1_500, 'timeout', 'banks-bff; hit; ttl=-2; detail=timeout'],
-])(
-  'Cache-Status of a list that is fresh for %p ms, after the failure %p, is %s',
-  (freshForMs, kind, value) => {
-    expect(cacheStatus(freshForMs, kind)).toBe(value);
-  },
-);

@@ -83,9 +83,9 @@ test('a response follows the clock to the second, and names the last failure onc
     return headers.get('cache-status')?.replace('banks-bff; hit; ', '');
   };
   await waitUntil('a fresh list', told, (seen) => seen === 'ttl=3600');
-  rig.clock.skip(1_000);
-  expect(await told()).toBe('ttl=3599');
-  rig.clock.skip(5_399_000);
+  rig.clock.skip(1_250);
+  expect(await told()).toBe('ttl=3598');
+  rig.clock.skip(5_398_750);
   expect(await told()).toBe('ttl=-1800; detail=renewing');
   for (const [behaviour, kind] of [
     ['unavailable', 'unavailable'],
