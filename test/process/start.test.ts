@@ -2,15 +2,25 @@ import { expect, test } from '@jest/globals';
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { resolve } from 'node:path';
 import { closeLater } from '../helpers/close-later.ts';
+import { needProgram } from '../helpers/needs.ts';
 import { LISTENING } from '../helpers/process.ts';
 import { createProcessStage } from '../helpers/process-stage.ts';
+import { runProgram } from '../helpers/program.ts';
+import { SANDBOX } from '../helpers/sandbox.ts';
 import { eventually } from '../helpers/wait-until.ts';
 
 // The built process as an operator sees it when it starts: its exit status and what it writes, its
 // environment, and clients that come at once.
 
 const { emulator, inFolder, run, start } = createProcessStage();
+
+const { describeWithIt: describeWithTerminal } = needProgram(
+  ['script'],
+  'On Debian and Ubuntu: apt-get install bsdutils',
+);
 
 test('it survives clients that take every file descriptor as soon as it listens', async () => {
   const service = await start({ CACHE_SNAPSHOT_FILE: inFolder('banks.json'), CACHE_TTL: '1s' });
@@ -64,6 +74,24 @@ test('900 connections that come while it is busy wait for it', async () => {
   child.kill('SIGCONT');
   await eventually(() => statusLines.length === 900);
   expect(new Set(statusLines)).toEqual(new Set(['HTTP/1.1 200 OK']));
+});
+
+describeWithTerminal('a terminal', () => {
+  test('that is stopped does not block it', async () => {
+    const program = runProgram('script', {
+      args: ['-qec', `${process.execPath} ${resolve('dist/src/main.js')}`, '/dev/null'],
+      cwd: tmpdir(),
+      env: { ...SANDBOX, PROVIDER_SANDBOX_BASE_URL: emulator().baseUrl, SHUTDOWN_GRACE: '100ms' },
+    });
+    closeLater(() => program.child.kill('SIGKILL'));
+    const [, url = ''] = await program.says(LISTENING);
+    program.child.stdout.pause();
+    // Some 600 kB of lines: neither the terminal nor the pipe behind it holds as much.
+    for (let count = 0; count < 2_000; count += 100) {
+      const asked = Array.from({ length: 100 }, () => fetch(`${url}/nothing`));
+      for (const { status } of await Promise.all(asked)) expect(status).toBe(404);
+    }
+  });
 });
 
 test('an invalid configuration ends it with status 1, a line for each problem, and no value', async () => {
