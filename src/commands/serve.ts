@@ -15,30 +15,20 @@ const STOP_MARGIN_MS = 2_000;
  * or stop in time
  */
 export const serve = async (context: ServeContext): Promise<number> => {
-  const cannotStart = (why: string): number => {
-    context.writeError(`banks-bff cannot start. ${why}`);
-    return 1;
-  };
-  let config: Config;
-  try {
-    ({ config } = await readConfig(context.env));
-  } catch (error) {
-    return cannotStart(error instanceof ConfigError ? error.message : stackOf(error));
-  }
-  // A signal that came while all this was loaded is delivered once the event loop turns.
-  if (await Promise.race([context.stopSignal.then(() => true), setImmediate(false)])) return 0;
-  const log = context.openLog();
-  const service = createService(config, { ...context, logDestination: log });
+  const signalled = context.stopSignal.then(() => true);
+  let config: Config | undefined;
+  let service: ReturnType<typeof createService>;
   /** Whether the signal to stop came before the service listened. */
   let isStartCutShort: boolean;
   try {
-    const signalled = context.stopSignal.then(() => true);
+    ({ config } = await readConfig(context.env));
+    // A signal that came while all this was loaded is delivered once the event loop turns.
+    if (await Promise.race([signalled, setImmediate(false)])) return 0;
+    service = createService(config, { ...context, logDestination: context.openLog() });
     isStartCutShort = await Promise.race([signalled, service.start().then(() => false)]);
   } catch (error) {
-    if (error instanceof ConfigError) return cannotStart(error.message);
-    return cannotStart(
-      (error instanceof Error && explainListenError(error, config)) || stackOf(error),
-    );
+    context.writeError(`banks-bff cannot start. ${whyNotStarted(error, config)}`);
+    return 1;
   }
   // After Ctrl-C a person is waiting, and no load balancer needs time to notice.
   const isSudden = (await context.stopSignal) === 'SIGINT' || isStartCutShort;
@@ -50,4 +40,10 @@ export const serve = async (context: ServeContext): Promise<number> => {
     return 1;
   }
   return 0;
+};
+
+/** @param config undefined if it could not be read */
+const whyNotStarted = (error: unknown, config: Config | undefined): string => {
+  if (error instanceof ConfigError) return error.message;
+  return (config && explainListenError(error, config)) ?? stackOf(error);
 };

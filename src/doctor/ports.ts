@@ -56,11 +56,11 @@ const isServiceAt = async (port: number, host: string): Promise<boolean> => {
 };
 
 /** Why the service cannot listen, in one line; undefined if `error` is about something else. */
-export const explainListenError = (error: Error, config: Config): string | undefined => {
+export const explainListenError = (error: unknown, config: Config): string | undefined => {
   // The listener adds both.
+  if (!(error instanceof Error && 'port' in error && 'host' in error)) return undefined;
   const failed = portsOf(config).find(
-    ({ port, host }) =>
-      'port' in error && error.port === port && 'host' in error && error.host === host,
+    ({ port, host }) => error.port === port && error.host === host,
   );
   if (!failed) return undefined;
   const { problem, next, variable } = explain(failed, codeOf(error));
