@@ -112,43 +112,34 @@ test('the list is exposed as it is at the moment of the scrape', async () => {
   expect(body).toMatchObject({ list: { lastChanged: new Date(changedAt * 1_000).toISOString() } });
 });
 
-test('while there is no list, nothing is told of it', async () => {
+test('loads are counted by outcome, calls by class of status and duration; the kind of failure is exposed until a load succeeds', async () => {
   rig = await startLoadedRig({ before: (emulator) => emulator.behave('unavailable') });
   await supertest(rig.url).get('/banks').expect(503);
   await settles('banks_served_total{state="empty"}', 1);
-  await expectSamples({ banks_list_entries: 0, 'banks_list_state{state="empty"}': 1 });
+  await expectSamples({
+    banks_list_entries: 0,
+    'banks_list_state{state="empty"}': 1,
+    'banks_refresh_failing{kind="unavailable"}': 1,
+  });
+  // Nothing is told of a list that is not there.
   expect(await scrape()).not.toMatch(/^banks_list_(?:age|last_\w+)\b/m);
-});
-
-test('refreshes are counted by outcome, and the kind of failure is exposed until a load succeeds', async () => {
-  rig = await startLoadedRig();
+  await rig.emulator.behave('healthy');
   await nextLoad(rig);
-  await rig.emulator.behave('unavailable');
   await nextLoad(rig);
+  await expectSamples({ 'banks_refresh_failing{kind="unavailable"}': 0 });
+  await rig.emulator.behave('hang');
+  await advanceToLoad(rig);
+  await eventually(() => rig.emulator.listCalls() === 4);
+  rig.clock.advance(5_000);
+  await eventually(() => rig.service.list.status().failing?.attempts === 1);
+  const calls = 'banks_upstream_call_duration_seconds';
   await expectSamples({
     'banks_refreshes_total{outcome="changed"}': 1,
     'banks_refreshes_total{outcome="unchanged"}': 1,
     'banks_refreshes_total{outcome="unavailable"}': 1,
-    'banks_refreshes_total{outcome="timeout"}': 0,
-    'banks_refresh_failing{kind="unavailable"}': 1,
-  });
-  await rig.emulator.behave('healthy');
-  await nextLoad(rig);
-  await expectSamples({ 'banks_refresh_failing{kind="unavailable"}': 0 });
-});
-
-test('calls to the provider are counted by class of status and duration', async () => {
-  rig = await startLoadedRig();
-  await rig.emulator.behave('unavailable');
-  await nextLoad(rig);
-  await rig.emulator.behave('hang');
-  await advanceToLoad(rig);
-  await eventually(() => rig.emulator.listCalls() === 3);
-  rig.clock.advance(5_000);
-  await eventually(() => rig.service.list.status().failing?.attempts === 2);
-  const calls = 'banks_upstream_call_duration_seconds';
-  await expectSamples({
-    [`${calls}_count{status="2xx"}`]: 1,
+    'banks_refreshes_total{outcome="timeout"}': 1,
+    'banks_refreshes_total{outcome="shrunk"}': 0,
+    [`${calls}_count{status="2xx"}`]: 2,
     [`${calls}_count{status="5xx"}`]: 1,
     [`${calls}_count{status="none"}`]: 1,
     [`${calls}_bucket{le="2.5",status="none"}`]: 0,
