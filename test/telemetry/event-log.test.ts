@@ -47,7 +47,22 @@ test('a failure makes one line for each state of the list, however often loads f
   expect(await fail()).toEqual([expect.stringMatching(/^ERROR list: load failed: .* JSON/)]);
   await rig.emulator.behave('healthy');
   await nextLoad(rig);
+  await nextLoad(rig);
   expect(told()).toEqual(['INFO list: recovered']);
+  await rig.emulator.behave('html');
+  expect(await fail()).toEqual([expect.stringMatching(/^WARNING list: load failed: .* JSON/)]);
+});
+
+test('a list that became old without a failure, as while the machine slept, is told, and that it is renewed', async () => {
+  const rig = await startLoadedRig();
+  const told = createReader(rig);
+  told();
+  rig.clock.skip(2 * 3_600_000);
+  await nextLoad(rig);
+  expect(told()).toEqual([
+    'WARNING list: not renewed in time; the stale list is served',
+    'INFO list: recovered',
+  ]);
 });
 
 test('what is new about a list is told once', async () => {
