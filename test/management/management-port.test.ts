@@ -3,8 +3,10 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import supertest from 'supertest';
 import type { EnvironmentVariables } from '../../src/config/variables.ts';
-import { BANKS, makeBanks, UNUSABLE } from '../helpers/emulate.ts';
+import { BANKS, emulate, makeBanks, UNUSABLE } from '../helpers/emulate.ts';
+import { createManualClock } from '../helpers/manual-clock.ts';
 import { sendRaw, type RawAnswer } from '../helpers/raw-http.ts';
+import { describeWithRedis, redisOfTest } from '../helpers/redis-server.ts';
 import { nextLoad, startLoadedRig, type Rig } from '../helpers/rig.ts';
 import { eventually } from '../helpers/wait-until.ts';
 import { temporaryFolder } from '../helpers/temporary-folder.ts';
@@ -126,6 +128,33 @@ test('a list that the guard refuses is taken when an operator names its reasons,
     await refresh(502, '?accept=shrunk');
   }
   expect(await bankCount()).toBe(60);
+});
+
+describeWithRedis('with Redis', () => {
+  test('a list to be accepted that another replica has overtaken is refused with 409', async () => {
+    const redis = await redisOfTest();
+    const env = { MANAGEMENT_TOKEN: TOKEN, CACHE_REDIS_URL: redis.url, PROVIDER_TIMEOUT: '10m' };
+    const clock = createManualClock();
+    const provider = await emulate();
+    rig = await startLoadedRig({ env, provider, clock });
+    const other = await startLoadedRig({ env, provider, clock });
+    let answer = (): void => {};
+    provider.respondWith((_req, res) => {
+      answer = () => res.end(JSON.stringify(makeBanks(60)));
+      provider.respondWith(undefined);
+    });
+    const overtaken = refresh(409, '?accept=shrunk');
+    await eventually(() => provider.listCalls() === 2);
+    const later = other.service.list.refresh();
+    await eventually(() => {
+      clock.advance(1_000);
+      return provider.listCalls() === 3;
+    });
+    expect(await later).toMatchObject({ outcome: 'ok' });
+    answer();
+    expect(await overtaken).toMatchObject({ code: 'overtaken', secretFiles: {} });
+    expect(await bankCount()).toBe(BANKS.length);
+  });
 });
 
 test('an unknown parameter or value of accept, another method and another path are refused', async () => {
