@@ -229,7 +229,7 @@ export const createBankList = (options: BankListOptions) => {
       // Otherwise a later list has come, of which this says nothing.
       if (ownId() <= id) {
         const failure = { id, attempts: (failing?.attempts ?? 0) + 1, error };
-        const waitMs = fail(failure, now() - asked.askedAtMs);
+        const waitMs = backOff(failure, now() - asked.askedAtMs);
         // What is wrong here says nothing of the provider: the others go on as before.
         const [hold, ms] =
           error === STOPPING || error.isLocal
@@ -277,8 +277,8 @@ export const createBankList = (options: BankListOptions) => {
     };
   };
 
-  /** @returns how long all replicas wait after this failure of a load */
-  const fail = (failure: Failing, durationMs: number): number => {
+  /** What follows from a failed load here. @returns how long all replicas wait after it */
+  const backOff = (failure: Failing, durationMs: number): number => {
     const { attempts, error } = failure;
     const retryAfterMs = Math.min(error.retryAfterMs ?? 0, longestWaitMs);
     // A load that an operator asked for does not shorten the wait that there was.

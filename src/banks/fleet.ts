@@ -1,4 +1,4 @@
-import { isLoadErrorKind, LoadError, type LoadErrorKind } from './load-error.ts';
+import { isLoadErrorKind, LoadError } from './load-error.ts';
 import type { CachedList } from './cached-list.ts';
 import type { ListContent } from './reading/list-reader.ts';
 
@@ -82,14 +82,9 @@ const WAIT_TEXT =
 export const readWait = (hold: string): Failing | undefined => {
   const { id = '', attempts, kind, figures } = WAIT_TEXT.exec(hold)?.groups ?? {};
   if (!isId(id) || !isLoadErrorKind(kind)) return undefined;
-  return { id, attempts: Number(attempts), error: sharedError(kind, figures) };
+  const message = figures ? `${figures} (on another replica)` : 'another replica failed to load';
+  return { id, attempts: Number(attempts), error: new LoadError(kind, message) };
 };
-
-const sharedError = (kind: LoadErrorKind, figures: string | undefined): LoadError =>
-  new LoadError(
-    kind,
-    figures ? `${figures} (on another replica)` : 'another replica failed to load',
-  );
 
 /** The year 2128: ids beyond it are not ours, and would leave no room for later ones. */
 const LATEST_US = 5e15;

@@ -31,7 +31,7 @@ const REASONS: Readonly<Record<string, string>> = {
  * Redis starts an error reply with a code in capitals, such as `WRONGPASS invalid username-password
  * pair`. Of a script, Redis 6 writes it further on, and no version gives missing rights a code.
  */
-export const replyCodeOf = (error: unknown): string => {
+const replyCodeOf = (error: unknown): string => {
   if (!(error instanceof Error)) return '';
   const [, code = ''] = /^([A-Z]{2,20})\b/.exec(error.message) ?? [];
   if (code !== 'ERR') return code;

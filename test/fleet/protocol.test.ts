@@ -5,7 +5,7 @@ import { parseConfig } from '../../src/config/config.ts';
 import type { CachedList } from '../../src/banks/cached-list.ts';
 import { readList } from '../../src/banks/reading/list-reader.ts';
 import { createEnvelope } from '../../src/sharing/envelope.ts';
-import { replyCodeOf } from '../../src/sharing/redis-errors.ts';
+import { reasonOf } from '../../src/sharing/redis-errors.ts';
 import { keysOf, loadRedis, type RedisClient } from '../../src/sharing/redis-client.ts';
 import { createRedisFleet } from '../../src/sharing/redis-fleet.ts';
 import { createStoreReport } from '../../src/sharing/store-report.ts';
@@ -77,7 +77,10 @@ const openFake = async (): Promise<TestedRedis> => {
 };
 
 const codeOf = (work: Promise<unknown>): Promise<string> =>
-  work.then(() => 'no error', replyCodeOf);
+  work.then(
+    () => 'no error',
+    (error: unknown) => /\((\w+)\)$/.exec(reasonOf(error))?.[1] ?? '',
+  );
 
 /** An id that begins with this digit, and the envelope of a list with it. */
 const idOf = (digit: number): string => `${digit}`.padEnd(22, '0');

@@ -23,7 +23,7 @@ export const countNull = (field: FieldProfile, entries: number): number =>
   JSON_TYPES.reduce((rest, type) => rest - field.filled[type] - field.blank[type], entries);
 
 /** A field that no entry has. */
-export const newField = () => ({
+const newField = () => ({
   /** In how many entries the field is filled ({@link isFilled}), by the JSON type of its value. */
   filled: newCounts(),
   /** In how many entries it has a value that fills nothing, such as an empty string or array. */
