@@ -18,7 +18,7 @@ const MAY_IMPORT: Readonly<Record<string, string>> = {
   sharing: 'secrets config banks @redis/client zod',
   telemetry: 'secrets config banks provider sharing pino prom-client',
   'http-front': 'node:http',
-  http: 'secrets config failure-kinds.ts banks sharing telemetry http-front express helmet lru-cache negotiator node:http pino proxy-addr',
+  http: 'secrets config failure-kinds.ts banks sharing telemetry http-front express helmet lru-cache negotiator node:http pino pino-http proxy-addr',
   management:
     'secrets config banks failure-kinds.ts sharing telemetry http-front http express node:http',
   'parts.ts': 'secrets config banks provider sharing',

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Request, Response } from 'express';
 import type { DestinationStream, Level, Logger } from 'pino';
+import { pinoHttp } from 'pino-http';
 import { isServable, type Freshness } from '../banks/freshness.ts';
 import { createIsoNow } from '../clock.ts';
 import type { Redaction } from '../secrets/redaction.ts';
@@ -53,35 +54,38 @@ export const createRequestLog = (options: RequestLogOptions) => {
     return isRoutine(route) && (status ?? 0) < 400 ? 'debug' : 'info';
   };
 
-  const finish = (record: RequestRecord, sent: Sent): void => {
+  const safely = (work: () => void): void => {
     try {
-      const line = lineOf(record, sent);
-      if (sent.answeredBy !== 'hot_path') logger[levelOf(record, sent)](line, MESSAGE);
-      else if (logger.isLevelEnabled('info')) logDestination.write(toText(line, isoNow(), redact));
-      emit(eventOf(record, sent, line));
+      work();
     } catch (error) {
       logger.error({ err: error }, 'unexpected error in logging a request');
     }
   };
+
+  const describe = (req: Request, res: Response): RequestLine =>
+    lineOf(res.locals.record, sentBy(req, res));
+  /** Logs what Express has answered. */
+  const logResponse = pinoHttp<Request, Response>({
+    logger,
+    // By default both, with all their headers.
+    serializers: { req: () => undefined, res: () => undefined },
+    wrapSerializers: false,
+    customLogLevel: (req, res) => levelOf(res.locals.record, sentBy(req, res)),
+    customSuccessMessage: () => MESSAGE,
+    customErrorMessage: () => MESSAGE,
+    customSuccessObject: describe,
+    customErrorObject: describe,
+  });
 
   return {
     /** For what Express answers: sets `X-Request-Id`, and logs the request once it is finished. */
     middleware: (req: Request, res: Response, next: () => void): void => {
       const record = begin(req);
       res.locals.record = record;
+      req.id = record.requestId;
       res.setHeader('X-Request-Id', record.requestId);
-      res.once('close', () => {
-        finish(record, {
-          answeredBy: 'express',
-          route: routeOf(req),
-          status: res.headersSent ? res.statusCode : undefined,
-          code: res.locals.problem,
-          error: res.locals.error,
-          contentBytes: Number(res.getHeader('Content-Length') ?? 0),
-          isWritten: res.writableFinished,
-        });
-      });
-      next();
+      res.once('close', () => safely(() => emit(eventOf(record, sentBy(req, res)))));
+      logResponse(req, res, next);
     },
     /**
      * For the route of /banks: the state of the list that is about to be served, or could not be.
@@ -103,12 +107,12 @@ export const createRequestLog = (options: RequestLogOptions) => {
       renewId(record);
       /** `isWritten`: whether all of it was written before the client was gone. */
       const end = (isWritten: boolean): void =>
-        finish(record, {
-          answeredBy: 'hot_path',
-          route: '/banks',
-          status,
-          contentBytes,
-          isWritten,
+        safely(() => {
+          const durationMs = durationOf(record);
+          const sent = { ...ON_HOT_PATH, status, contentBytes, isWritten, durationMs };
+          if (logger.isLevelEnabled('info'))
+            logDestination.write(toText(lineOf(record, sent), isoNow(), redact));
+          emit(eventOf(record, sent));
         });
       return { requestId: record.requestId, end };
     },
@@ -120,14 +124,11 @@ export const createRequestLog = (options: RequestLogOptions) => {
       contentBytes: number,
     ): string => {
       const record = begin(head);
-      const isWritten = true;
-      finish(record, {
-        answeredBy: 'server',
-        route: 'other',
-        status,
-        code,
-        contentBytes,
-        isWritten,
+      safely(() => {
+        const durationMs = durationOf(record);
+        const sent = { ...BY_SERVER, status, code, contentBytes, isWritten: true, durationMs };
+        logger.info(lineOf(record, sent), MESSAGE);
+        emit(eventOf(record, sent));
       });
       return record.requestId;
     },
@@ -135,6 +136,8 @@ export const createRequestLog = (options: RequestLogOptions) => {
 };
 
 const MESSAGE = 'request';
+const ON_HOT_PATH = { answeredBy: 'hot_path', route: '/banks' } as const;
+const BY_SERVER = { answeredBy: 'server', route: 'other' } as const;
 
 declare global {
   namespace Express {
@@ -178,35 +181,50 @@ interface Sent extends Pick<RequestEvent, 'answeredBy' | 'route'> {
   readonly error?: Error | undefined;
   readonly contentBytes: number;
   readonly isWritten: boolean;
+  readonly durationMs: number;
 }
+
+/** What Express has sent. */
+const sentBy = (req: Request, res: Response): Sent => ({
+  answeredBy: 'express',
+  route: routeOf(req),
+  status: res.headersSent ? res.statusCode : undefined,
+  code: res.locals.problem,
+  error: res.locals.error,
+  contentBytes: Number(res.getHeader('Content-Length') ?? 0),
+  isWritten: res.writableFinished,
+  durationMs: durationOf(res.locals.record),
+});
+
+const durationOf = ({ startedAtMs }: RequestRecord): number =>
+  Math.round((performance.now() - startedAtMs) * 1_000) / 1_000;
 
 /** Express sets it once a route fits; the paths are constants of the code. */
 const routeOf = ({ route }: Request): string => route?.path ?? 'other';
 
 /** What a line says of a request, in this order, between the time and the message. */
-const lineOf = (record: RequestRecord, { status, code, error, contentBytes, isWritten }: Sent) => ({
+const lineOf = (record: RequestRecord, sent: Sent) => ({
   requestId: record.requestId,
   /** If it is another one than that of the response. */
   clientRequestId: record.clientRequestId === record.requestId ? undefined : record.clientRequestId,
   method: record.method,
   path: record.path,
   /** Not `status`: log platforms read a line's severity from that name, before `severity`. */
-  statusCode: status,
-  code,
-  durationMs: Math.round((performance.now() - record.startedAtMs) * 1_000) / 1_000,
-  bytes: record.method === 'HEAD' ? 0 : contentBytes,
+  statusCode: sent.status,
+  code: sent.code,
+  durationMs: sent.durationMs,
+  bytes: record.method === 'HEAD' ? 0 : sent.contentBytes,
   ip: record.ip,
   traceId: record.traceId,
-  aborted: isWritten ? undefined : true,
-  err: error,
+  aborted: sent.isWritten ? undefined : true,
+  err: sent.error,
 });
 
 type RequestLine = ReturnType<typeof lineOf>;
 
 const eventOf = (
   { method = '', listState }: RequestRecord,
-  { answeredBy, route, status, isWritten }: Sent,
-  { durationMs }: RequestLine,
+  { answeredBy, route, status, isWritten, durationMs }: Sent,
 ): RequestEvent => ({
   type: 'request-finished',
   route,
