@@ -46,9 +46,12 @@ const NO_PROXIES: ExchangeOptions['proxies'] = {
 interface Setting {
   readonly proxies?: ExchangeOptions['proxies'];
   readonly lookup?: LookupFunction;
+  readonly signal?: AbortSignal;
 }
 
-const ask = async ({ proxies = NO_PROXIES, lookup }: Setting = {}) => {
+const NEVER = new AbortController().signal;
+
+const ask = async ({ proxies = NO_PROXIES, lookup, signal = NEVER }: Setting = {}) => {
   const exchange = createExchange({
     userAgent: 'banks-bff/0.0.0-test',
     tls: () => Promise.resolve(createSecureContext()),
@@ -61,7 +64,7 @@ const ask = async ({ proxies = NO_PROXIES, lookup }: Setting = {}) => {
     headers: {},
     maxBodyBytes: MAX_BODY_BYTES,
     needsBody: (status) => status === 200,
-    signal: new AbortController().signal,
+    signal,
   });
   return { ...response, body: response.body.toString() };
 };
@@ -135,6 +138,13 @@ test('each exchange has a connection of its own, which is closed after it, also 
   answer = (_req, res) => res.setHeader('Keep-Alive', 'timeout=300').end('[]');
   for (let request = 0; request < 3; request += 1) expect((await ask()).body).toBe('[]');
   expect(sockets.size).toBe(3);
+});
+
+test('an exchange that is ended in the middle of the TLS handshake leaves no connection', async () => {
+  const ending = new AbortController();
+  await startTcp(() => ending.abort(new Error('ended')));
+  url = new URL(url.href.replace('http:', 'https:'));
+  await expect(ask({ signal: ending.signal })).rejects.toThrow('ended');
 });
 
 describe('a host with several addresses', () => {
