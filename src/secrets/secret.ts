@@ -64,7 +64,7 @@ export const variableOf = <Name extends SecretName>(
 };
 
 /** A large JWT has 4 kB; servers refuse header sections of more than 8 to 16 kB. */
-export const MAX_SECRET_BYTES = 8_192;
+const MAX_SECRET_BYTES = 8_192;
 
 /** In production a shorter one can be guessed, and occurs in ordinary text, so that it is not redacted. */
 const MIN_CHARS_IN_PRODUCTION = 8;
