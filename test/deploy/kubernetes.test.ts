@@ -47,14 +47,16 @@ test("the Deployment's variables and ports are the service's, and no Service has
 
 test('the probes ask what the service answers', async () => {
   const rig = await startRig();
-  for (const [probe, path] of [
-    ['livenessProbe', '/healthz'],
-    ['readinessProbe', '/readyz'],
-    ['startupProbe', container.startupProbe.httpGet.path],
-  ]) {
-    expect(container[probe].httpGet).toEqual({ port: 'http', path });
+  const urls = { http: rig.url, management: rig.managementUrl };
+  for (const [probe, port, path] of [
+    // Clients who take all connections of the public port must not restart the pod.
+    ['livenessProbe', 'management', '/healthz'],
+    ['readinessProbe', 'http', '/readyz'],
+    ['startupProbe', 'management', '/healthz'],
+  ] as const) {
+    expect(container[probe].httpGet).toEqual({ port, path });
     // A path that is not there would be 404.
-    expect([200, 503]).toContain((await fetch(`${rig.url}${path}`)).status);
+    expect([200, 503]).toContain((await fetch(`${urls[port]}${path}`)).status);
   }
 });
 
