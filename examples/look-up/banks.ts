@@ -11,6 +11,8 @@ export interface Bank {
 
 /** Asks no more often, and so often while there is no answer. */
 const LEAST_WAIT_MS = 60_000;
+/** A list may be fresh for longer than `setTimeout` can wait. */
+const LONGEST_WAIT_MS = 86_400_000;
 
 /**
  * @param file keeps the last list for the next start; on day 0 it is one that came with the
@@ -54,13 +56,16 @@ export const openBanks = async (
       await writeFile(`${file}.new`, text);
       await rename(`${file}.new`, file);
     }
-    const [, ttl] = /ttl=(\d+)/.exec(response.headers.get('Cache-Status') ?? '') ?? [];
+    // Caches on the way may have added members of their own.
+    const cacheStatus = response.headers.get('Cache-Status') ?? '';
+    const [, ttl] = /(?:^|,)\s*banks-bff\b[^,]*;\s*ttl=(\d+)/.exec(cacheStatus) ?? [];
     return 1_000 * Number(ttl ?? response.headers.get('Retry-After'));
   };
   const keepCurrent = async (): Promise<void> => {
     const waitMs = await refresh().catch(() => 0);
+    const boundedMs = Math.min(Math.max(waitMs, leastWaitMs), LONGEST_WAIT_MS);
     // The timer alone does not keep the program running.
-    setTimeout(() => void keepCurrent(), Math.max(waitMs, leastWaitMs)).unref();
+    setTimeout(() => void keepCurrent(), boundedMs).unref();
   };
 
   // A file that is absent or damaged is replaced by the first list that the service gives.

@@ -1,8 +1,11 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { join, resolve } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { openBanks } from '../../examples/look-up/banks.ts';
+import { closeLater } from '../helpers/close-later.ts';
 import { ALL_BANKS } from '../helpers/emulate.ts';
+import { listenOn } from '../helpers/free-port.ts';
 import { runInShell, runNode } from '../helpers/program.ts';
 import { startRig, type RigOptions } from '../helpers/rig.ts';
 import { temporaryFolder } from '../helpers/temporary-folder.ts';
@@ -71,6 +74,27 @@ test('it tells no list from no such bank, and replaces a damaged file', async ()
     }
   });
   await eventually(() => existsSync(file) && readFileSync(file, 'utf8').endsWith(']'));
+});
+
+/** Keeps a list current that has this `Cache-Status`. @returns how often it was asked for */
+const countRequests = async (cacheStatus: string): Promise<() => number> => {
+  let requests = 0;
+  const server = createServer((_req, res) => {
+    requests += 1;
+    res.setHeader('Cache-Status', cacheStatus).end(JSON.stringify(ALL_BANKS));
+  });
+  closeLater(() => server.close());
+  const port = await listenOn(server);
+  const file = join(temporaryFolder(), 'banks.json');
+  await openBanks(`http://127.0.0.1:${port}/`, file, LEAST_WAIT_MS);
+  return () => requests;
+};
+
+test("it waits for the service's TTL, not for that of a cache, also where a timer could not wait as long", async () => {
+  const fresh = await countRequests('edge; hit; ttl=0, banks-bff; hit; ttl=2592000');
+  const overdue = await countRequests('edge; hit; ttl=2592000, banks-bff; hit; ttl=-1');
+  await eventually(() => overdue() > 2);
+  expect(fresh()).toBe(1);
 });
 
 const CHANGES = resolve('examples/look-up/changes.mjs');
