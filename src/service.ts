@@ -143,43 +143,49 @@ export const createService = (config: Config, options: ServiceOptions) => {
     await snapshot?.stop();
   };
 
+  const start = async () => {
+    const unusable = await secrets.check();
+    assertNotStopped();
+    await list.restore(await snapshot?.read());
+    assertNotStopped();
+    // With a list to serve, the service starts: the files can be corrected while it runs.
+    if (unusable.length > 0 && !list.served()) throw new ConfigError(unusable);
+    // First: clients of the public port can take all file descriptors.
+    const { listen } = config.management;
+    const managementUrl = listen && (await managementServer.listen(listen));
+    assertNotStopped();
+    const publicUrl = await publicServer.listen(config.listen);
+    assertNotStopped();
+    logger.info(
+      {
+        url: publicUrl,
+        managementUrl,
+        version,
+        environment: providerConfig.environment,
+        fields: banks.fields?.map(({ name }) => name).join(',') ?? 'all',
+        token: providerConfig.tokenVariable,
+      },
+      'listening',
+    );
+    list.start();
+    secrets.start();
+    return { publicUrl, managementUrl };
+  };
+
   return {
     list,
     /**
-     * Restores the saved list, binds the listeners and asks for the first list. Rejects if a
-     * port is taken, if `stop` is called meanwhile, and with a ConfigError if a secret file is not
-     * usable and no list was restored.
+     * Restores the saved list, binds the listeners and asks for the first list. Rejects, with
+     * everything closed, if a port is taken, if `stop` is called meanwhile, and with a ConfigError
+     * if a secret file is not usable and no list was restored.
      */
-    start: async () => {
-      const unusable = await secrets.check();
-      assertNotStopped();
-      await list.restore(await snapshot?.read());
-      assertNotStopped();
-      // With a list to serve, the service starts: the files can be corrected while it runs.
-      if (unusable.length > 0 && !list.served()) {
-        await stopList();
-        throw new ConfigError(unusable);
+    start: async (): ReturnType<typeof start> => {
+      try {
+        return await start();
+      } catch (error) {
+        await Promise.all([publicServer.close(), managementServer.close(), stopList()]);
+        throw error;
       }
-      // First: clients of the public port can take all file descriptors.
-      const { listen } = config.management;
-      const managementUrl = listen && (await managementServer.listen(listen));
-      assertNotStopped();
-      const publicUrl = await publicServer.listen(config.listen);
-      assertNotStopped();
-      logger.info(
-        {
-          url: publicUrl,
-          managementUrl,
-          version,
-          environment: providerConfig.environment,
-          fields: banks.fields?.map(({ name }) => name).join(',') ?? 'all',
-          token: providerConfig.tokenVariable,
-        },
-        'listening',
-      );
-      list.start();
-      secrets.start();
-      return { publicUrl, managementUrl };
     },
     /**
      * Drains and closes, inside `SHUTDOWN_GRACE`. For the first `noticeMs`, requests are

@@ -6,7 +6,8 @@ import { setImmediate } from 'node:timers/promises';
 import supertest from 'supertest';
 import { parseConfig } from '../src/config/config.ts';
 import { createService } from '../src/service.ts';
-import { listenOn } from './helpers/free-port.ts';
+import { closeLater } from './helpers/close-later.ts';
+import { findFreePort, listenOn } from './helpers/free-port.ts';
 import { createManualClock } from './helpers/manual-clock.ts';
 import { describeWithRedis, redisOfTest } from './helpers/redis-server.ts';
 import { clientCredentialsEnv, startLoadedRig, startRig, stopAtOnce } from './helpers/rig.ts';
@@ -118,6 +119,30 @@ test('a stop ends everything: renewals, the management port, and requests to the
   expect(rig.messages().join()).not.toContain('token: ');
   // Nothing is to come: a clock that moved on would only hide it.
   expect([sockets.size, rig.clock.waits()]).toEqual([1, []]);
+});
+
+test('a service whose port is taken does not start, and leaves no port open', async () => {
+  const other = createServer();
+  const port = await listenOn(other);
+  closeLater(() => void other.close());
+  const managementPort = await findFreePort();
+  const clock = createManualClock();
+  const env = {
+    ...SANDBOX,
+    PROVIDER_SANDBOX_BASE_URL: 'http://127.0.0.1:1',
+    PORT: String(port),
+    MANAGEMENT_PORT: String(managementPort),
+  };
+  const service = createService(parseConfig(env), {
+    version: '0.0.0-test',
+    logDestination: { write: () => undefined },
+    clock,
+  });
+  await expect(service.start()).rejects.toMatchObject({ code: 'EADDRINUSE', port });
+  await expect(fetch(`http://127.0.0.1:${managementPort}`)).rejects.toMatchObject({
+    cause: { code: 'ECONNREFUSED' },
+  });
+  expect(clock.waits()).toEqual([]);
 });
 
 test('a service that is stopped while it reads its secret files restores no list', async () => {
