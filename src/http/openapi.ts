@@ -93,5 +93,6 @@ const exampleBank = (
 ): unknown => {
   const banks: unknown = list && JSON.parse(list.representations.identity.body.toString());
   const nulls = Object.fromEntries(fields.map(({ name }) => [name, null]));
-  return Array.isArray(banks) ? banks[0] : nulls;
+  // The list may be empty, with GUARD_MIN_BANKS=0.
+  return (Array.isArray(banks) ? banks[0] : undefined) ?? nulls;
 };

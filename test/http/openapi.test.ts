@@ -149,3 +149,7 @@ test('with every field published, those that all entries have are required, and 
   });
   await expectBanksFit(openApi);
 });
+
+test('the example is a bank also while the list is empty', async () => {
+  await expectBanksFit(await start({ env: { GUARD_MIN_BANKS: '0' } }, []));
+});
