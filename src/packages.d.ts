@@ -12,14 +12,6 @@ declare module 'negotiator' {
   }
 }
 
-// It has no types of its own.
-declare module 'proxy-addr' {
-  const proxyAddr: {
-    compile(addresses: string[]): (address: string, hops: number) => boolean;
-  };
-  export default proxyAddr;
-}
-
 // Node has it for every message since 15.4; its types know it of requests only.
 declare module 'http' {
   interface OutgoingMessage<Request extends IncomingMessage = IncomingMessage> {
