@@ -73,7 +73,7 @@ export const FAILURE_KINDS = table({
     summary:
       'The provider got too many requests, perhaps also from another program with the same credentials.',
     actions: [
-      'Nothing at first: the service waits for as long as the provider asks, but without a list to serve for at most 1 min.',
+      'Do nothing at first. The service waits as long as the provider asks, but at most 1 min while there is no list to serve.',
       'If it lasts, find out who else uses the credentials, or raise CACHE_TTL.',
     ],
     variables: ['CACHE_TTL'],
@@ -147,15 +147,16 @@ export const FAILURE_KINDS = table({
     ],
     variables: ['BANK_LIST', BASE_URL_VARIABLES],
   },
-  /** More than PROVIDER_MAX_BODY, or more entries than any list has. */
+  /** The list, what would be published of it, or the response of the token endpoint. */
   too_large: {
     problem: 'provider_invalid_answer',
     summary:
-      'The provider’s response is larger than PROVIDER_MAX_BODY allows after decompression, or has more than 50,000 entries.',
+      'A response is too large: the list is larger than PROVIDER_MAX_BODY after decompression, has more than 50,000 entries or would publish more than 16 MiB, or a grant has more than 64 KiB.',
     actions: [
-      'See under “Details” which it is, and ask the provider whether that is correct. If it is, raise PROVIDER_MAX_BODY (up to 16mb); the number of entries is fixed.',
+      'See under “Details” which it is, and ask whoever sent it whether that is correct.',
+      'If the provider’s response is, raise PROVIDER_MAX_BODY (up to 16mb). If too much would be published, choose fewer fields with BANK_FIELDS. The other limits are fixed.',
     ],
-    variables: ['PROVIDER_MAX_BODY', BASE_URL_VARIABLES],
+    variables: ['PROVIDER_MAX_BODY', 'BANK_FIELDS', BASE_URL_VARIABLES],
   },
   /** A published name or value contains a secret of this service. */
   echoed_secret: {
