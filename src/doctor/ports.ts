@@ -45,7 +45,12 @@ const isServiceAt = async (port: number, host: string): Promise<boolean> => {
   const url = `http://${isIPv6(host) ? `[${host}]` : host}:${port}/healthz`;
   const dispatcher = new Agent();
   try {
-    const { body } = await request(url, { dispatcher, signal: AbortSignal.timeout(1_000) });
+    const { body } = await request(url, {
+      dispatcher,
+      // The management port refuses names that it does not know.
+      headers: { host: 'localhost' },
+      signal: AbortSignal.timeout(1_000),
+    });
     const health: unknown = await body.json();
     return isJsonObject(health) && isJsonObject(health['list']) && 'state' in health['list'];
   } catch {

@@ -101,22 +101,43 @@ describe('the snapshot file', () => {
 
 // Only root on Linux may mount.
 const canMount = process.platform === 'linux' && process.getuid?.() === 0;
-(canMount ? describe : describe.skip)('a snapshot file that is mounted by itself', () => {
-  test('is a failure, because it can never be replaced', async () => {
-    const { baseUrl } = await emulate();
-    const path = join(temporaryFolder(), 'list');
-    writeFileSync(path, '');
+(canMount ? describe : describe.skip)('where a file is mounted', () => {
+  /** The output of the doctor that sees `file` at `path`. */
+  const doctorWith = async (
+    file: string,
+    path: string,
+    env: EnvironmentVariables,
+  ): Promise<string> => {
     const main = join(import.meta.dirname, '../../dist/src/main.js');
-    const script = 'mount --bind "$1" "$1"; "$2" "$3" doctor || true';
+    const script = 'mount --bind "$1" "$2"; "$3" "$4" doctor || true';
     const { stdout } = await promisify(execFile)(
       'unshare',
-      ['--mount', 'sh', '-c', script, 'sh', path, process.execPath, main],
-      {
-        cwd: temporaryFolder(),
-        env: { ...SANDBOX, PROVIDER_SANDBOX_BASE_URL: baseUrl, CACHE_SNAPSHOT_FILE: path },
-      },
+      ['--mount', 'sh', '-c', script, 'sh', file, path, process.execPath, main],
+      { cwd: temporaryFolder(), env: { ...SANDBOX, ...env } },
     );
-    expect(stdout).toMatch(/^FAIL +snapshot .*mounted by itself.*; mount its directory instead$/m);
+    return stdout;
+  };
+
+  test('a snapshot file is a failure, because it can never be replaced', async () => {
+    const path = join(temporaryFolder(), 'list');
+    writeFileSync(path, '');
+    const report = await doctorWith(path, path, {
+      PROVIDER_SANDBOX_BASE_URL: (await emulate()).baseUrl,
+      CACHE_SNAPSHOT_FILE: path,
+    });
+    expect(report).toMatch(/^FAIL +snapshot .*mounted by itself.*; mount its directory instead$/m);
+  });
+
+  test('a host name that only this machine knows leads to this service, which is running', async () => {
+    const hosts = join(temporaryFolder(), 'hosts');
+    writeFileSync(hosts, '127.0.0.1 localhost banks.internal\n');
+    const rig = await startRig();
+    const report = await doctorWith(hosts, '/etc/hosts', {
+      PROVIDER_SANDBOX_BASE_URL: rig.emulator.baseUrl,
+      MANAGEMENT_HOST: 'banks.internal',
+      MANAGEMENT_PORT: new URL(rig.managementUrl).port,
+    });
+    expect(report).toMatch(/^ok +management .*used by this service, which is running$/m);
   });
 });
 
