@@ -3,13 +3,11 @@ import type { Cors } from './cors.ts';
 import { setHeaders } from './headers.ts';
 import { createReadyz, type ReadinessOptions } from './health.ts';
 import { sendProblem } from './problems.ts';
-import type { RequestLog } from './request-log.ts';
 
 // The Express application of a port. It reads no body. A middleware here does not see the requests
 // that the hot path answers: a header for every response belongs in common-headers.ts.
 
 export interface AppOptions extends ReadinessOptions {
-  readonly requestLog: RequestLog;
   readonly securityHeaders: RequestHandler;
   readonly cors: Cors;
 }
@@ -25,7 +23,7 @@ export const createApp = (
   options: AppOptions,
   define: (resource: DefineResource, app: Express) => void,
 ): Express => {
-  const { requestLog, securityHeaders, cors } = options;
+  const { securityHeaders, cors } = options;
   const app = express();
   // No headers of its own, and exact paths.
   app
@@ -33,7 +31,7 @@ export const createApp = (
     .disable('x-powered-by')
     .enable('case sensitive routing')
     .enable('strict routing')
-    .use(requestLog.middleware, securityHeaders, cors.middleware);
+    .use(securityHeaders, cors.middleware);
   const resource: DefineResource = (path, get) => {
     app
       .route(path)

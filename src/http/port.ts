@@ -52,9 +52,13 @@ export const createPort = (config: Config, options: PortOptions & OwnOptions) =>
     cors,
     commonHeaders,
     requestLog,
-    createServer: ({ connections, hotPath, define }: ServerParts): HttpFront =>
-      createHttpFront({
-        app: createApp({ ...options, requestLog, securityHeaders, cors }, define),
+    createServer: ({ connections, hotPath, define }: ServerParts): HttpFront => {
+      const app = createApp({ ...options, securityHeaders, cors }, define);
+      return createHttpFront({
+        app: (req, res) => {
+          requestLog.expect(req, res);
+          app(req, res);
+        },
         hotPath,
         respondToRefused: (code, head) => {
           const { status, headers, body } = problemResponse(code);
@@ -69,6 +73,7 @@ export const createPort = (config: Config, options: PortOptions & OwnOptions) =>
           connections: connections ?? LIMITS.connections,
           keepAliveTimeoutMs: config.keepAliveTimeoutMs,
         },
-      }),
+      });
+    },
   };
 };

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Request, Response } from 'express';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { DestinationStream, Level, Logger } from 'pino';
 import { pinoHttp } from 'pino-http';
 import { isServable, type Freshness } from '../banks/freshness.ts';
@@ -32,6 +32,8 @@ export type RequestLog = ReturnType<typeof createRequestLog>;
 export const createRequestLog = (options: RequestLogOptions) => {
   const { logger, logDestination, redact, clientAddress, isRoutine, emit } = options;
   const isoNow = createIsoNow();
+  /** Of the requests that Express is handling. */
+  const records = new WeakMap<ServerResponse, RequestRecord>();
 
   const begin = (head: RequestHead): RequestRecord => {
     const clientRequestId = requestIdOf(head);
@@ -62,15 +64,20 @@ export const createRequestLog = (options: RequestLogOptions) => {
     }
   };
 
-  const describe = (req: Request, res: Response): RequestLine =>
-    lineOf(res.locals.record, sentBy(req, res));
+  const describe = (req: Handled, res: Answered) => {
+    const record = records.get(res);
+    return record && lineOf(record, sentBy(req, res, record));
+  };
   /** Logs what Express has answered. */
-  const logResponse = pinoHttp<Request, Response>({
+  const logResponse = pinoHttp<Handled, Answered>({
     logger,
     // By default both, with all their headers.
     serializers: { req: () => undefined, res: () => undefined },
     wrapSerializers: false,
-    customLogLevel: (req, res) => levelOf(res.locals.record, sentBy(req, res)),
+    customLogLevel: (req, res) => {
+      const record = records.get(res);
+      return record ? levelOf(record, sentBy(req, res, record)) : 'error';
+    },
     customSuccessMessage: () => MESSAGE,
     customErrorMessage: () => MESSAGE,
     customSuccessObject: describe,
@@ -78,21 +85,26 @@ export const createRequestLog = (options: RequestLogOptions) => {
   });
 
   return {
-    /** For what Express answers: sets `X-Request-Id`, and logs the request once it is finished. */
-    middleware: (req: Request, res: Response, next: () => void): void => {
+    /**
+     * For what Express is about to answer: sets `X-Request-Id`, and logs the request once it is
+     * finished. As a middleware it would take much longer on Node 20: Express changes the prototypes
+     * of both objects, to which pino-http adds properties.
+     */
+    expect: (req: IncomingMessage, res: ServerResponse): void => {
       const record = begin(req);
-      res.locals.record = record;
+      records.set(res, record);
       req.id = record.requestId;
       res.setHeader('X-Request-Id', record.requestId);
-      res.once('close', () => safely(() => emit(eventOf(record, sentBy(req, res)))));
-      logResponse(req, res, next);
+      res.once('close', () => safely(() => emit(eventOf(record, sentBy(req, res, record)))));
+      logResponse(req, res);
     },
     /**
      * For the route of /banks: the state of the list that is about to be served, or could not be.
      * Caches keep a list for other clients, so it has an id that is not this client's.
      */
-    noteList: (res: Response, listState: Freshness): void => {
-      const { record } = res.locals;
+    noteList: (res: ServerResponse, listState: Freshness): void => {
+      const record = records.get(res);
+      if (!record) return;
       record.listState = listState;
       if (isServable(listState)) renewId(record);
       res.setHeader('X-Request-Id', record.requestId);
@@ -141,16 +153,19 @@ const BY_SERVER = { answeredBy: 'server', route: 'other' } as const;
 
 declare global {
   namespace Express {
-    /** What is kept with a response until it has been logged. */
+    /** What is said of a response in its log line. */
     interface Locals {
-      record: RequestRecord;
-      /** If the response is a problem. */
+      /** If it is a problem. */
       problem?: ProblemCode;
       /** If a defect of the service is the reason. */
       error?: Error;
     }
   }
 }
+
+/** A request and a response, with what Express adds. */
+type Handled = IncomingMessage & { readonly route?: { readonly path: string } };
+type Answered = ServerResponse & { readonly locals?: Express.Locals };
 
 /** What is known of a request while it is handled. */
 interface RequestRecord {
@@ -165,6 +180,8 @@ interface RequestRecord {
   requestId: string;
   /** Of the list that was served, or why none could be; undefined for other responses. */
   listState: Freshness | undefined;
+  /** Once Express has answered. */
+  sent?: Sent;
 }
 
 /** Gives the response an identifier that is not the client's. */
@@ -184,23 +201,22 @@ interface Sent extends Pick<RequestEvent, 'answeredBy' | 'route'> {
   readonly durationMs: number;
 }
 
-/** What Express has sent. */
-const sentBy = (req: Request, res: Response): Sent => ({
-  answeredBy: 'express',
-  route: routeOf(req),
-  status: res.headersSent ? res.statusCode : undefined,
-  code: res.locals.problem,
-  error: res.locals.error,
-  contentBytes: Number(res.getHeader('Content-Length') ?? 0),
-  isWritten: res.writableFinished,
-  durationMs: durationOf(res.locals.record),
-});
+/** What Express has sent: the same for the line and the event. */
+const sentBy = ({ route }: Handled, res: Answered, record: RequestRecord): Sent =>
+  (record.sent ??= {
+    answeredBy: 'express',
+    // The paths are constants of the code.
+    route: route?.path ?? 'other',
+    status: res.headersSent ? res.statusCode : undefined,
+    code: res.locals?.problem,
+    error: res.locals?.error,
+    contentBytes: Number(res.getHeader('Content-Length') ?? 0),
+    isWritten: res.writableFinished,
+    durationMs: durationOf(record),
+  });
 
 const durationOf = ({ startedAtMs }: RequestRecord): number =>
   Math.round((performance.now() - startedAtMs) * 1_000) / 1_000;
-
-/** Express sets it once a route fits; the paths are constants of the code. */
-const routeOf = ({ route }: Request): string => route?.path ?? 'other';
 
 /** What a line says of a request, in this order, between the time and the message. */
 const lineOf = (record: RequestRecord, sent: Sent) => ({
