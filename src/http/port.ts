@@ -56,7 +56,7 @@ export const createPort = (config: Config, options: PortOptions & OwnOptions) =>
       const app = createApp({ ...options, securityHeaders, cors }, define);
       return createHttpFront({
         app: (req, res) => {
-          requestLog.expect(req, res);
+          requestLog.startForExpress(req, res);
           app(req, res);
         },
         hotPath,

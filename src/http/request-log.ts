@@ -35,7 +35,7 @@ export const createRequestLog = (options: RequestLogOptions) => {
   /** Of the requests that Express is handling. */
   const records = new WeakMap<ServerResponse, RequestRecord>();
 
-  const begin = (head: RequestHead): RequestRecord => {
+  const startRecord = (head: RequestHead): RequestRecord => {
     const clientRequestId = requestIdOf(head);
     return {
       startedAtMs: performance.now(),
@@ -90,8 +90,8 @@ export const createRequestLog = (options: RequestLogOptions) => {
      * finished. As a middleware it would take much longer on Node 20: Express changes the prototypes
      * of both objects, to which pino-http adds properties.
      */
-    expect: (req: IncomingMessage, res: ServerResponse): void => {
-      const record = begin(req);
+    startForExpress: (req: IncomingMessage, res: ServerResponse): void => {
+      const record = startRecord(req);
       records.set(res, record);
       req.id = record.requestId;
       res.setHeader('X-Request-Id', record.requestId);
@@ -113,8 +113,13 @@ export const createRequestLog = (options: RequestLogOptions) => {
      * For the hot path, once it has the response to a request for /banks: the identifier for
      * `X-Request-Id`, and what logs the request once it is finished.
      */
-    begin: (head: RequestHead, listState: Freshness, status: number, contentBytes: number) => {
-      const record = begin(head);
+    startOnHotPath: (
+      head: RequestHead,
+      listState: Freshness,
+      status: number,
+      contentBytes: number,
+    ) => {
+      const record = startRecord(head);
       record.listState = listState;
       renewId(record);
       /** `isWritten`: whether all of it was written before the client was gone. */
@@ -135,7 +140,7 @@ export const createRequestLog = (options: RequestLogOptions) => {
       status: number,
       contentBytes: number,
     ): string => {
-      const record = begin(head);
+      const record = startRecord(head);
       safely(() => {
         const durationMs = durationOf(record);
         const sent = { ...BY_SERVER, status, code, contentBytes, isWritten: true, durationMs };

@@ -82,7 +82,7 @@ export const createHotPath = (options: HotPathOptions): HotPath => {
       const answer = answerBanks(request.headers, served);
       if (answer === 'precondition_failed') return undefined;
       const { status, headers, body, listState } = answer;
-      const { requestId, end } = requestLog.begin(request, listState, status, body.length);
+      const { requestId, end } = requestLog.startOnHotPath(request, listState, status, body.length);
       const common = commonHeaders(request.headers.origin);
       return { status, common, headers, body, requestId, end };
     },
