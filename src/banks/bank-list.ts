@@ -8,6 +8,7 @@ import {
   writeWait,
   type Failing,
   type Fleet,
+  type PublishResult,
   type SavedList,
   type View,
 } from './fleet.ts';
@@ -177,14 +178,15 @@ export const createBankList = (options: BankListOptions) => {
     else hasJoined = true;
   };
 
-  const publish = async (): Promise<boolean | undefined> => {
+  const publish = async (): Promise<PublishResult | undefined> => {
     const list = cache.get();
-    const isPublished = list && (await fleet.publish(list, ownId(), unusableId));
-    if (isPublished) {
+    if (!list) return undefined;
+    const result = await fleet.publish(list, ownId(), unusableId);
+    if (result === 'written') {
       hasJoined = true;
       view = { ...view, id: list.id };
     }
-    return isPublished;
+    return result;
   };
 
   /** Waits as the hold in Redis asks, by this replica's own clock. */
@@ -208,16 +210,17 @@ export const createBankList = (options: BankListOptions) => {
     const base = view;
     const mine = randomUUID();
     const asked = { askedAtMs: now(), changedAtMs: clock.wallMs() };
-    const timeUs = await fleet.hold(base.hold, mine, holdMs);
-    if (timeUs === 0) {
+    const claim = await fleet.hold(base.hold, mine, holdMs);
+    if (claim === 'taken') {
       // Another replica was quicker: look again.
       if (operator) waiting.unshift(operator);
       return;
     }
-    if (timeUs !== undefined) view = { ...view, hold: mine };
+    const isClaimed = claim !== 'no_redis';
+    if (isClaimed) view = { ...view, hold: mine };
     const last = cache.get();
     const id = newId(
-      timeUs ?? 1_000 * fleet.redisNowMs(),
+      isClaimed ? claim.timeUs : 1_000 * fleet.redisNowMs(),
       last && { id: last.id, ageMs: now() - last.askedAtMs },
       randomInt(1_000_000),
     );
@@ -229,13 +232,8 @@ export const createBankList = (options: BankListOptions) => {
       // Otherwise a later list has come, of which this says nothing.
       if (ownId() <= id) {
         const failure = { id, attempts: (failing?.attempts ?? 0) + 1, error };
-        const waitMs = backOff(failure, now() - asked.askedAtMs);
-        // What is wrong here says nothing of the provider: the others go on as before.
-        const [hold, ms] =
-          error === STOPPING || error.isLocal
-            ? [base.hold, base.holdLeftMs]
-            : [writeWait(failure), waitMs];
-        if (timeUs !== undefined) await fleet.hold(mine, hold, ms);
+        const [hold, ms] = holdAfter(failure, base, now() - asked.askedAtMs);
+        if (isClaimed) await fleet.hold(mine, hold, ms);
       }
       operator?.resolve({ outcome: 'failed', error });
     }
@@ -255,9 +253,9 @@ export const createBankList = (options: BankListOptions) => {
       loaded,
       durationMs,
     });
-    const isPublished = await publish();
-    if (isPublished === false) return laterListCached(operator);
-    return { outcome: 'ok', isShared: fleet.isShared ? isPublished === true : undefined };
+    const published = await publish();
+    if (published === 'later_list') return laterListCached(operator);
+    return { outcome: 'ok', isShared: fleet.isShared ? published === 'written' : undefined };
   };
 
   /** Compares a list with the one that is cached. @throws {LoadError} if it is refused */
@@ -275,6 +273,14 @@ export const createBankList = (options: BankListOptions) => {
       ...remember(base, loaded, isAccepted, now(), options.guard),
       accepted: isAccepted ? { reasons, requestId: operator?.requestId ?? '' } : undefined,
     };
+  };
+
+  /** What follows from a failed load. @returns the hold that replaces `base`, and for how long */
+  const holdAfter = (failure: Failing, base: View, durationMs: number) => {
+    const waitMs = backOff(failure, durationMs);
+    // A fault of this replica must not make the others wait: the earlier hold comes back.
+    if (failure.error.isLocal) return [base.hold, base.holdLeftMs] as const;
+    return [writeWait(failure), waitMs] as const;
   };
 
   /** What follows from a failed load here. @returns how long all replicas wait after it */

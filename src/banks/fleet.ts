@@ -15,20 +15,26 @@ export interface Fleet {
    */
   look(known: string): Promise<View>;
   /**
-   * Replaces the hold `seen` by `mine`, which ends after `ms`. Never rejects.
-   * @returns the time of Redis in microseconds; 0: the hold is another one by now; undefined: no
-   *   Redis
+   * Replaces the hold `seen` by `mine`, which ends after `ms`, unless it is another one by now.
+   * Never rejects.
    */
-  hold(seen: string, mine: string, ms: number): Promise<number | undefined>;
+  hold(seen: string, mine: string, ms: number): Promise<HoldResult>;
   /**
    * Writes the list unless Redis has one with an id greater than `ownId`, other than `unusable`.
    * Never rejects.
-   * @returns whether it did; undefined: no Redis
    */
-  publish(list: CachedList, ownId: string, unusable: string): Promise<boolean | undefined>;
+  publish(list: CachedList, ownId: string, unusable: string): Promise<PublishResult>;
   /** Milliseconds since 1970 by the clock of Redis, or before the first reply by this machine's. */
   redisNowMs(): number;
 }
+
+/**
+ * `timeUs`: when the hold was replaced, in microseconds by the clock of Redis. `no_redis`: none is
+ * configured, or it cannot be written.
+ */
+export type HoldResult = { readonly timeUs: number } | 'taken' | 'no_redis';
+
+export type PublishResult = 'written' | 'later_list' | 'no_redis';
 
 /** A look at Redis. */
 export interface View {
@@ -52,8 +58,8 @@ export const NO_VIEW: View = { up: false, id: '', hold: '', holdLeftMs: 0 };
 export const createSoleReplica = (clock: { readonly wallMs: () => number }): Fleet => ({
   isShared: false,
   look: () => Promise.resolve(NO_VIEW),
-  hold: () => Promise.resolve(undefined),
-  publish: () => Promise.resolve(undefined),
+  hold: () => Promise.resolve('no_redis'),
+  publish: () => Promise.resolve('no_redis'),
   redisNowMs: () => clock.wallMs(),
 });
 

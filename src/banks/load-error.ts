@@ -31,9 +31,9 @@ export class LoadError extends Error {
     Object.assign(this, details);
   }
 
-  /** It says nothing of the provider: its cause is a file of this replica, or this program. */
+  /** It says nothing of the provider: a file of this replica, or this program, is its cause. */
   get isLocal(): boolean {
-    return this.kind === 'internal' || this.kind === 'unusable_file';
+    return this === STOPPING || this.kind === 'internal' || this.kind === 'unusable_file';
   }
 
   static from(error: unknown): LoadError {

@@ -1,4 +1,4 @@
-import { NO_VIEW, type Fleet, type View } from '../banks/fleet.ts';
+import { NO_VIEW, type Fleet, type HoldResult, type View } from '../banks/fleet.ts';
 import type { FreshnessPolicy } from '../banks/freshness.ts';
 import { withDeadline, type Clock } from '../clock.ts';
 import type { Envelope } from './envelope.ts';
@@ -32,7 +32,7 @@ export interface RedisFleetOptions {
 /** Longest time for a connection, and for each operation: a stalled Redis delays the loop by it. */
 export const REDIS_LIMIT_MS = 1_000;
 
-export const createRedisFleet = (options: RedisFleetOptions) => {
+export const createRedisFleet = (options: RedisFleetOptions): Fleet & { close(): void } => {
   const { readUrl, envelope, policy, clock, ioClock, report } = options;
   const closing = new AbortController();
   let connectToRedis = options.connect;
@@ -80,12 +80,12 @@ export const createRedisFleet = (options: RedisFleetOptions) => {
 
   const keysNow = async (): Promise<RedisKeys> => keysOf(await envelope.namespace());
 
-  /** Writes on the connection that there is; undefined where that fails, or there is none. */
+  /** Writes on the connection that there is; `no_redis` where that fails, or there is none. */
   const write = async <T>(
     operation: (redis: RedisClient, keys: RedisKeys) => Promise<T>,
-  ): Promise<T | undefined> => {
+  ): Promise<T | 'no_redis'> => {
     const redis = client;
-    if (!redis) return undefined;
+    if (!redis) return 'no_redis';
     try {
       const keys = await keysNow();
       const result = await within(() => operation(redis, keys));
@@ -94,7 +94,7 @@ export const createRedisFleet = (options: RedisFleetOptions) => {
     } catch (error) {
       unwritableAtId = seenId;
       drop(error);
-      return undefined;
+      return 'no_redis';
     }
   };
 
@@ -128,22 +128,20 @@ export const createRedisFleet = (options: RedisFleetOptions) => {
     }
   };
 
-  const fleet: Fleet = {
+  return {
     isShared: true,
     look,
-    hold: (seen, mine, ms) => write((redis, keys) => redis.hold(keys, seen, mine, ms)),
+    hold: (seen, mine, ms) =>
+      write(async (redis, keys) => toHoldResult(await redis.hold(keys, seen, mine, ms))),
     publish: (list, ownId, unusable) =>
       write(async (redis, keys) => {
         const ms = policy.ttlMs + policy.maxStaleMs - (clock.monotonicMs() - list.askedAtMs);
         const sealed = await envelope.seal(list, redisNowMs());
         const isPublished = await redis.publish(keys, { ownId, unusable, ms, envelope: sealed });
         if (isPublished) seenId = list.id;
-        return isPublished;
+        return isPublished ? 'written' : 'later_list';
       }),
     redisNowMs,
-  };
-  return {
-    ...fleet,
     /** Ends the connection; every later operation fails. */
     close: (): void => {
       closing.abort(new StoreError('is closed'));
@@ -152,3 +150,5 @@ export const createRedisFleet = (options: RedisFleetOptions) => {
     },
   };
 };
+
+const toHoldResult = (timeUs: number): HoldResult => (timeUs === 0 ? 'taken' : { timeUs });
