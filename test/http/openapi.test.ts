@@ -111,13 +111,13 @@ test('each problem has an example with its own title, and the statuses that can 
 
 test('a bank has the published fields, with any type before the first list, and then those that were seen', async () => {
   const { bank } = await start({
-    env: { BANK_FIELDS: 'id:ispb,code,name,logo?,site?' },
+    env: { BANK_FIELDS: 'id:ispb,code,name,logo?,site?,tags?' },
     before: (emulator) => emulator.behave('unavailable'),
   });
   expect(at(bank, 'properties', 'name')).toEqual({});
   const openApi = await replace([
-    { code: 1, ispb: '00000000', name: 'A', logo: 'a.png' },
-    { ispb: '00038121', name: 'B', logo: 'b.png' },
+    { code: 1, ispb: '00000000', name: 'A', logo: 'a.png', tags: 'x' },
+    { ispb: '00038121', name: 'B', logo: 'b.png', tags: [] },
     { code: '3', ispb: '00038166', name: 'C', logo: 'c.png' },
   ]);
   expect(openApi.bank).toMatchObject({
@@ -127,8 +127,10 @@ test('a bank has the published fields, with any type before the first list, and 
       name: { type: 'string' },
       // Optional: no list is refused for lacking it, so its null must be expected.
       logo: { type: ['string', 'null'] },
+      // Also of values that fill nothing.
+      tags: { type: ['string', 'array', 'null'] },
     },
-    required: ['id', 'code', 'name', 'logo', 'site'],
+    required: ['id', 'code', 'name', 'logo', 'site', 'tags'],
     additionalProperties: false,
   });
   // No entry has had it.
