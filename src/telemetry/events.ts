@@ -39,8 +39,7 @@ export interface RequestEvent {
   readonly type: 'request-finished';
   /** The path of the route that responded, a constant of the code; `other` if none did. */
   readonly route: string;
-  /** `server`: it was malformed, too large or too slow to be given to one of the others. */
-  readonly answeredBy: 'hot_path' | 'express' | 'server';
+  readonly answeredBy: (typeof ANSWERED_BY)[number];
   /** As the client sent it. */
   readonly method: string;
   /** Undefined if the client went away before a response began. */
@@ -54,6 +53,9 @@ export interface RequestEvent {
    */
   readonly listState: Freshness | undefined;
 }
+
+/** `server`: it was malformed, too large or too slow to be given to one of the others. */
+export const ANSWERED_BY = ['hot_path', 'express', 'server'] as const;
 
 /** Whether a response with this status is the service's failure. */
 export const isServerError = (status: RequestEvent['status']): boolean => (status ?? 0) >= 500;

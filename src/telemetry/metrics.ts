@@ -7,8 +7,8 @@ import type { Clock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
 import type { SecretFileState } from '../secrets/secret-files.ts';
 import type { StoreName, StoreState } from '../sharing/store-report.ts';
-import { MANAGEMENT_REFUSALS, type ServiceEvent } from './events.ts';
-import { createRequestMetrics, statusClass, STATUS_CLASSES } from './request-metrics.ts';
+import { ANSWERED_BY, MANAGEMENT_REFUSALS, type ServiceEvent } from './events.ts';
+import { createRequestDurations, statusClass, STATUS_CLASSES } from './request-durations.ts';
 
 // The service in numbers, for Prometheus. Each label has a closed set of values, so neither a
 // client nor the provider can create new series. Gauges are read at the scrape; counters count
@@ -34,36 +34,36 @@ export const createMetrics = (
   const registry = new Registry();
   addGauges(registry, config, options);
   const counters = createCounters(registry, lostLogLines);
-  const requests = createRequestMetrics();
+  const requestDurations = createRequestDurations();
   let hasNodeMetrics = false;
 
   return {
     onEvent: (event: ServiceEvent): void => {
-      if (event.type === 'request-finished') requests.count(event);
-      else if (event.type === 'provider-called')
+      if (event.type === 'request-finished') {
+        counters.answered(event.answeredBy);
+        if (event.listState && !event.aborted) counters.served(event.listState);
+        requestDurations.observe(event);
+      } else if (event.type === 'provider-called')
         counters.calls.observe(
           { status: statusClass(event.response?.status) },
           event.durationMs / 1_000,
         );
       else if (event.type === 'list-taken') {
         const { change, previous, load } = event;
-        if (load)
-          counters.refreshes.inc({ outcome: change || !previous ? 'changed' : 'unchanged' });
+        if (load) counters.refreshes(change || !previous ? 'changed' : 'unchanged');
         if (change?.isLarge) counters.largeChange.set(options.clock.wallMs() / 1_000);
-      } else if (event.type === 'load-failed')
-        counters.refreshes.inc({ outcome: event.error.kind });
-      else if (event.type === 'token-renewed') counters.tokens.inc({ outcome: 'renewed' });
-      else if (event.type === 'token-renewal-failed') counters.tokens.inc({ outcome: 'failed' });
+      } else if (event.type === 'load-failed') counters.refreshes(event.error.kind);
+      else if (event.type === 'token-renewed') counters.tokens('renewed');
+      else if (event.type === 'token-renewal-failed') counters.tokens('failed');
       else if (event.type === 'connection-dropped') counters.dropped.inc();
-      else if (event.type === 'management-refused')
-        counters.management.inc({ reason: event.reason });
+      else if (event.type === 'management-refused') counters.management(event.reason);
     },
     /** All metrics in Prometheus's text format. */
     exposition: async (): Promise<string> => {
       // Only once somebody reads them: measuring the event loop takes a timer.
       if (!hasNodeMetrics) addNodeMetrics(registry);
       hasNodeMetrics = true;
-      return `${await registry.metrics()}\n${requests.text()}`;
+      return `${await registry.metrics()}\n${requestDurations.text()}`;
     },
   };
 };
@@ -185,11 +185,31 @@ const addGauges = (
 };
 
 const createCounters = (registry: Registry, lostLogLines: () => number) => {
-  /** Counts for each of the label's `values`, from 0. */
-  const counter = (name: string, label: string, values: readonly string[], help: string) => {
-    const counts = new Counter({ name, help, labelNames: [label], registers: [registry] });
-    for (const value of values) counts.inc({ [label]: value }, 0);
-    return counts;
+  /**
+   * A counter with a sample for each of the label's `values`, from 0. Its sums are plain numbers,
+   * which prom-client gets at the scrape: its own way would take too long for every request.
+   * @returns what adds one to the sum of a value
+   */
+  const counter = <const Value extends string>(
+    name: string,
+    label: string,
+    values: readonly Value[],
+    help: string,
+  ): ((value: Value) => void) => {
+    const counts = new Map(values.map((value) => [value, 0]));
+    registry.registerMetric(
+      new Counter({
+        name,
+        help,
+        labelNames: [label],
+        registers: [],
+        collect() {
+          this.reset();
+          for (const [value, count] of counts) this.inc({ [label]: value }, count);
+        },
+      }),
+    );
+    return (value) => void counts.set(value, (counts.get(value) ?? 0) + 1);
   };
   const largeChange = new Gauge({
     name: 'banks_list_last_large_change_timestamp_seconds',
@@ -241,6 +261,18 @@ const createCounters = (registry: Registry, lostLogLines: () => number) => {
       'reason',
       MANAGEMENT_REFUSALS,
       'Requests to the management port that were refused, by reason',
+    ),
+    served: counter(
+      'banks_served_total',
+      'state',
+      STATES,
+      'Requests for the list, by its state: fresh and stale were answered with it, empty and expired with an error',
+    ),
+    answered: counter(
+      'banks_http_requests_total',
+      'answered_by',
+      ANSWERED_BY,
+      'Requests to the public port, by what answered them: the hot path, Express, or the server in front, which refuses malformed ones',
     ),
   };
 };

@@ -1,9 +1,8 @@
-import { STATES, type Freshness } from '../banks/freshness.ts';
 import type { RequestEvent } from './events.ts';
 
-// The counters and durations of requests to the public port, as plain numbers and Prometheus's text
-// format: prom-client builds a string from the labels of every observation to look it up, which
-// takes a twentieth of the total time of a request for /banks. All other metrics are prom-client's.
+// How long requests to the public port take, as plain numbers and Prometheus's text format:
+// prom-client builds a string from the labels of every observation to look it up, which takes a
+// twentieth of the total time of a request for /banks. All other metrics are prom-client's.
 
 /** The upper ends of the buckets, in seconds. */
 const BOUNDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 1, 5];
@@ -21,13 +20,7 @@ interface RequestSeries {
   sumSeconds: number;
 }
 
-export const createRequestMetrics = () => {
-  const served: Record<Freshness, number> = { empty: 0, fresh: 0, stale: 0, expired: 0 };
-  const answered: Record<RequestEvent['answeredBy'], number> = {
-    hot_path: 0,
-    express: 0,
-    server: 0,
-  };
+export const createRequestDurations = () => {
   const allSeries: RequestSeries[] = [];
 
   const seriesOf = (route: string, method: string, status: string): RequestSeries => {
@@ -43,17 +36,7 @@ export const createRequestMetrics = () => {
   };
 
   return {
-    count: ({
-      route,
-      method,
-      status,
-      aborted,
-      answeredBy,
-      listState,
-      durationMs,
-    }: RequestEvent) => {
-      answered[answeredBy] += 1;
-      if (listState && !aborted) served[listState] += 1;
+    observe: ({ route, method, status, aborted, durationMs }: RequestEvent): void => {
       const series = seriesOf(
         route,
         METHODS.has(method) ? method : 'other',
@@ -68,50 +51,24 @@ export const createRequestMetrics = () => {
     /** https://prometheus.io/docs/instrumenting/exposition_formats/. No label needs escaping. */
     text: (): string =>
       [
-        ...header(
-          'banks_served_total',
-          'counter',
-          'Requests for the list, by its state: fresh and stale were answered with it, empty and expired with an error',
-        ),
-        ...STATES.map((state) => `banks_served_total{state="${state}"} ${served[state]}`),
-        ...header(
-          'banks_http_requests_total',
-          'counter',
-          'Requests to the public port, by what answered them: the hot path, Express, or the server in front, which refuses malformed ones',
-        ),
-        ...Object.entries(answered).map(
-          ([by, count]) => `banks_http_requests_total{answered_by="${by}"} ${count}`,
-        ),
-        ...header(
-          DURATION,
-          'histogram',
-          'Requests to the public port, by route, method and status class; aborted: the client disconnected',
-        ),
+        `# HELP ${NAME} Requests to the public port, by route, method and status class; aborted: the client disconnected`,
+        `# TYPE ${NAME} histogram`,
         ...allSeries.flatMap(linesOf),
         '',
       ].join('\n'),
   };
 };
 
-const DURATION = 'banks_http_request_duration_seconds';
-
-const header = (name: string, type: string, help: string): string[] => [
-  `# HELP ${name} ${help}`,
-  `# TYPE ${name} ${type}`,
-];
+const NAME = 'banks_http_request_duration_seconds';
 
 const linesOf = ({ route, method, status, counts, sumSeconds }: RequestSeries): string[] => {
   const labels = `route="${route}",method="${method}",status="${status}"`;
   let count = 0;
   const buckets = counts.map((inBucket, bucket) => {
     count += inBucket;
-    return `${DURATION}_bucket{le="${BOUNDS[bucket] ?? '+Inf'}",${labels}} ${count}`;
+    return `${NAME}_bucket{le="${BOUNDS[bucket] ?? '+Inf'}",${labels}} ${count}`;
   });
-  return [
-    ...buckets,
-    `${DURATION}_sum{${labels}} ${sumSeconds}`,
-    `${DURATION}_count{${labels}} ${count}`,
-  ];
+  return [...buckets, `${NAME}_sum{${labels}} ${sumSeconds}`, `${NAME}_count{${labels}} ${count}`];
 };
 
 /** `2xx` for 200; `none` without a status. */
