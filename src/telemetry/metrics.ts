@@ -39,24 +39,47 @@ export const createMetrics = (
 
   return {
     onEvent: (event: ServiceEvent): void => {
-      if (event.type === 'request-finished') {
-        counters.answered(event.answeredBy);
-        if (event.listState && !event.aborted) counters.served(event.listState);
-        requestDurations.observe(event);
-      } else if (event.type === 'provider-called')
-        counters.calls.observe(
-          { status: statusClass(event.response?.status) },
-          event.durationMs / 1_000,
-        );
-      else if (event.type === 'list-taken') {
-        const { change, previous, load } = event;
-        if (load) counters.refreshes(change || !previous ? 'changed' : 'unchanged');
-        if (change?.isLarge) counters.largeChange.set(options.clock.wallMs() / 1_000);
-      } else if (event.type === 'load-failed') counters.refreshes(event.error.kind);
-      else if (event.type === 'token-renewed') counters.tokens('renewed');
-      else if (event.type === 'token-renewal-failed') counters.tokens('failed');
-      else if (event.type === 'connection-dropped') counters.dropped.inc();
-      else if (event.type === 'management-refused') counters.management(event.reason);
+      switch (event.type) {
+        case 'request-finished':
+          counters.answered(event.answeredBy);
+          if (event.listState && !event.aborted) counters.served(event.listState);
+          requestDurations.observe(event);
+          break;
+        case 'provider-called': {
+          const status = statusClass(event.response?.status);
+          counters.calls.observe({ status }, event.durationMs / 1_000);
+          break;
+        }
+        case 'list-taken': {
+          const { change, previous, load } = event;
+          if (load) counters.refreshes(change || !previous ? 'changed' : 'unchanged');
+          if (change?.isLarge) counters.largeChange.set(options.clock.wallMs() / 1_000);
+          break;
+        }
+        case 'load-failed':
+          counters.refreshes(event.error.kind);
+          break;
+        case 'token-renewed':
+          counters.tokens('renewed');
+          break;
+        case 'token-renewal-failed':
+          counters.tokens('failed');
+          break;
+        case 'connection-dropped':
+          counters.dropped.inc();
+          break;
+        case 'management-refused':
+          counters.management(event.reason);
+          break;
+        case 'list-aged':
+        case 'load-failed-elsewhere':
+        case 'store-failed':
+        case 'store-recovered':
+        case 'secret-file-unusable':
+        case 'secret-file-usable':
+          // Gauges show these states, and another instance counts its own loads.
+          break;
+      }
     },
     /** All metrics in Prometheus's text format. */
     exposition: async (): Promise<string> => {
