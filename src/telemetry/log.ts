@@ -1,8 +1,7 @@
-import { pino, type DestinationStream, type Logger } from 'pino';
+import { pino, stdTimeFunctions, type DestinationStream, type Logger } from 'pino';
 import { isServable, type Freshness } from '../banks/freshness.ts';
 import { suggestFields } from '../banks/field-suggestion.ts';
 import { countUnusable, NOTHING_REJECTED, REJECTION_REASONS } from '../banks/reading/entry.ts';
-import { createIsoNow } from '../clock.ts';
 import type { LogLevel } from '../config/values.ts';
 import type { ServiceEvent } from './events.ts';
 
@@ -11,12 +10,11 @@ import type { ServiceEvent } from './events.ts';
 
 /** A fault in writing a line costs the line, and not the request or the state that it is about. */
 export const createLogger = (level: LogLevel, destination: DestinationStream): Logger => {
-  const isoNow = createIsoNow();
   return pino(
     {
       level,
       base: null,
-      timestamp: () => `,"time":"${isoNow()}"`,
+      timestamp: stdTimeFunctions.isoTime,
       // Called once per level, and not per line.
       formatters: { level: (label, number) => ({ level: number, severity: SEVERITIES[label] }) },
     },
