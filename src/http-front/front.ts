@@ -48,7 +48,10 @@ interface DrainOptions {
    * is about to end.
    */
   readonly noticeMs: number;
-  /** After this time, counted from the start and longer, all open connections are closed. */
+  /**
+   * This long after the start of the drain, connections that are still open are closed. Longer than
+   * `noticeMs`.
+   */
   readonly graceMs: number;
 }
 

@@ -32,8 +32,8 @@ export const MAX_HEADER_BYTES = 16 * 1024;
 export const MAX_HEADERS = 100;
 
 /**
- * How much a socket reads ahead while it is paused, before one last read of up to 64 KiB: Node 20's
- * default. That of Node 22 and later is four times as large.
+ * How much Node reads from a paused socket, besides one read of up to 64 KiB: Node 20's default.
+ * That of Node 22 is four times as much.
  */
 export const HIGH_WATER_MARK_BYTES = 16 * 1024;
 

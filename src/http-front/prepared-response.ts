@@ -7,9 +7,8 @@ import { toLines, toStatusLine, type FlatHeaders } from './headers.ts';
 export interface PreparedResponse {
   readonly status: number;
   /**
-   * Both are sent, `common` first. As long as nothing changes, they and `body` are the same objects
-   * each time: what is made of them is kept for a second, by these two arrays. Another status or
-   * body needs another `headers` array.
+   * Both are sent, `common` first. They are the cache key: pass the same arrays while nothing
+   * changes, and a new `headers` when status or body does.
    */
   readonly common: FlatHeaders;
   readonly headers: FlatHeaders;

@@ -5,8 +5,7 @@ import { sendProblem } from '../http/problems.ts';
 import type { ManagementRefusedEvent } from '../telemetry/events.ts';
 
 // Who may use the management port. Every request needs a host name that is this port's; a change
-// needs the token. Refusals are counted. Nothing
-// slows guesses: a token has at least 16 characters.
+// needs the token. Refusals are counted. Nothing slows guesses: a token has at least 16 characters.
 
 export type OnRefusal = (reason: ManagementRefusedEvent['reason']) => void;
 

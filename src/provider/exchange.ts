@@ -154,9 +154,8 @@ const createConnector = (
 };
 
 /**
- * A connection to whichever address of the host answers first. Node's own way gives each address
- * but the last a share of the time, and none back: a slow one after a dead one would never be
- * reached.
+ * A connection to whichever address of the host answers first. Node tries addresses in turn, each
+ * for a part of the time, so a slow one after a dead one would fail. Here all are tried at once.
  */
 const openSocket = async (
   { hostname, port, protocol }: buildConnector.Options,

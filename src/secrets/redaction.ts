@@ -7,7 +7,10 @@
 
 export type Redaction = ReturnType<typeof createRedaction>;
 
-/** An error may still quote a rotated secret; a year of hourly tokens must not slow every line. */
+/**
+ * Two, because an error may still quote the rotated secret; not more, or a year of hourly tokens
+ * would slow every line.
+ */
 const MAX_VALUES = 2;
 
 export const createRedaction = () => {

@@ -144,8 +144,8 @@ const toWholeSeconds = (ms: number): number => Math.floor(ms / 1_000);
  * `identity;q=0`, the header is ignored as section 12.4.1 allows, and the response is identity: a
  * list that the client may be able to read is worth more than a 406. A request without the header
  * gets identity too: it would accept anything, but clients that do not send it do not decode
- * either. So does one with a header that no client sends: what each coding in it costs, a client
- * could multiply.
+ * either. A header of more than MAX_LENGTH gets identity too: each coding costs time, and a client
+ * could send thousands.
  */
 const createNegotiate = (): ((acceptEncoding: string | undefined) => Encoding) => {
   const encodings = new LRUCache<string, Encoding>({ max: MAX_REMEMBERED });
