@@ -186,6 +186,15 @@ test('each alert leads to the section that explains it', () => {
   expect(anchorsOf('docs/operations.md')).toEqual(expect.arrayContaining(runbooks));
 });
 
+test('each kind of failure is in one alert', () => {
+  const kinds = find(/banks_refresh_failing\{kind=~"([^"]*)"\}/g, read(ALERT_RULES)).flatMap(
+    (alternatives) => alternatives.split('|'),
+  );
+  // An unusable file has an alert of its own, by banks_secret_file_usable.
+  const expected = LOAD_ERROR_KINDS.filter((kind) => kind !== 'unusable_file');
+  expect(kinds.toSorted()).toEqual(expected.toSorted());
+});
+
 test('docs/architecture.md gives a reason for every runtime dependency, and for no other', () => {
   const [, table = ''] = read('docs/architecture.md').split('## Dependencies');
   const rows = find(/^\| `([^`]+)`/gm, table);
