@@ -6,7 +6,7 @@ import {
   VARIABLE_NAMES,
   type EnvironmentVariables,
 } from '../../src/config/variables.ts';
-import { problemsOf, PRODUCTION, SANDBOX } from '../helpers/config.ts';
+import { problemsOf, REQUIRED_IN_PRODUCTION, REQUIRED_IN_SANDBOX } from '../helpers/config.ts';
 import { read } from '../helpers/repository.ts';
 
 // Where each variable ends up, and what is said of those that are wrong, alone or together. What
@@ -21,8 +21,8 @@ const GRANT = {
 
 test('what is unset or empty has its default, or no value', () => {
   const blank = Object.fromEntries(VARIABLE_NAMES.map((name) => [name, '']));
-  const config = parseConfig({ ...blank, ...SANDBOX });
-  expect(JSON.stringify(config)).toEqual(JSON.stringify(parseConfig(SANDBOX)));
+  const config = parseConfig({ ...blank, ...REQUIRED_IN_SANDBOX });
+  expect(JSON.stringify(config)).toEqual(JSON.stringify(parseConfig(REQUIRED_IN_SANDBOX)));
   expect(config).toMatchObject({
     listen: { port: 3000, host: '0.0.0.0' },
     management: { listen: { port: 3001, host: '127.0.0.1' }, hosts: [] },
@@ -34,11 +34,13 @@ test('what is unset or empty has its default, or no value', () => {
     trustProxy: undefined,
     hotPath: true,
   });
-  expect(parseConfig({ ...SANDBOX, ...GRANT }).provider).toMatchObject({
+  expect(parseConfig({ ...REQUIRED_IN_SANDBOX, ...GRANT }).provider).toMatchObject({
     tokenVariable: 'PROVIDER_TOKEN_URL',
     grants: { scope: undefined, format: 'form' },
   });
-  expect(parseConfig(PRODUCTION).provider.baseUrl.href).toBe('https://api.example.com/');
+  expect(parseConfig(REQUIRED_IN_PRODUCTION).provider.baseUrl.href).toBe(
+    'https://api.example.com/',
+  );
 });
 
 test('each variable with a wrong value is named, all at once, and no value is repeated', () => {
@@ -83,28 +85,28 @@ test.each<[env: EnvironmentVariables, ...problems: string[]]>([
   ],
   [{ PROVIDER_PRODUCTION_BASE_URL: 'x' }, 'PROVIDER_PRODUCTION_BASE_URL: is not an address'],
   [
-    { ...PRODUCTION, PROVIDER_PRODUCTION_BASE_URL: '' },
+    { ...REQUIRED_IN_PRODUCTION, PROVIDER_PRODUCTION_BASE_URL: '' },
     'PROVIDER_PRODUCTION_BASE_URL: is required when',
   ],
   [
-    { ...PRODUCTION, BANK_FIELDS: '' },
+    { ...REQUIRED_IN_PRODUCTION, BANK_FIELDS: '' },
     'BANK_FIELDS: is required in production: the fields that browsers',
   ],
-  [{ ...PRODUCTION }],
-  [{ ...PRODUCTION, ...GRANT }, 'PROVIDER_TOKEN_URL: must be https: in production'],
+  [{ ...REQUIRED_IN_PRODUCTION }],
+  [{ ...REQUIRED_IN_PRODUCTION, ...GRANT }, 'PROVIDER_TOKEN_URL: must be https: in production'],
   [
-    { ...PRODUCTION, PROVIDER_ACCESS_TOKEN: 'seven-7' },
+    { ...REQUIRED_IN_PRODUCTION, PROVIDER_ACCESS_TOKEN: 'seven-7' },
     'PROVIDER_ACCESS_TOKEN: has fewer than 8 characters',
   ],
   [
-    { ...PRODUCTION, ...DEMO },
+    { ...REQUIRED_IN_PRODUCTION, ...DEMO },
     'MANAGEMENT_TOKEN: is the demo secret, which is public',
     'PROVIDER_ACCESS_TOKEN: is the demo secret, which is public',
   ],
   [{ ...DEMO }],
   [
     {
-      ...PRODUCTION,
+      ...REQUIRED_IN_PRODUCTION,
       ...GRANT,
       PROVIDER_TOKEN_URL: 'https://a',
       PROVIDER_CLIENT_SECRET: 'emulator-secret ',
@@ -177,7 +179,7 @@ test.each<[env: EnvironmentVariables, ...problems: string[]]>([
   [{ BANK_X: '', NODE_DEBUG: '' }],
   [{ HOME: '/', LOGLEVEL: 'x', BANKING: '1', FTP_PROXY: 'x', REDIS_URL: 'x' }],
 ])('beside what is needed, %j has these problems: %s', (env, ...problems) => {
-  expect(problemsOf({ ...SANDBOX, ...env })).toEqual(
+  expect(problemsOf({ ...REQUIRED_IN_SANDBOX, ...env })).toEqual(
     problems.map((line) => expect.stringContaining(line)),
   );
 });

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { parseConfig, type Config } from '../../src/config/config.ts';
-import { problemsOf, PRODUCTION, SANDBOX } from '../helpers/config.ts';
+import { problemsOf, REQUIRED_IN_PRODUCTION, REQUIRED_IN_SANDBOX } from '../helpers/config.ts';
 
 // What each variable may hold, and what it is then in the configuration.
 
@@ -60,7 +60,10 @@ test.each<[name: string, read: (config: Config) => unknown, Record<string, unkno
   ],
 ])('%s is read', (name, read, values) => {
   for (const [text, value] of Object.entries(values))
-    expect([text, read(parseConfig({ ...SANDBOX, [name]: text }))]).toEqual([text, value]);
+    expect([text, read(parseConfig({ ...REQUIRED_IN_SANDBOX, [name]: text }))]).toEqual([
+      text,
+      value,
+    ]);
 });
 
 test.each<[name: string, ...right: string[]]>([
@@ -68,7 +71,8 @@ test.each<[name: string, ...right: string[]]>([
   ['CACHE_REDIS_URL', 'rediss://u:p%25@h:6379/15', 'redis://h', 'redis://h/'],
   ['PROVIDER_CLIENT_SECRET', 'é "\\ '],
 ])('%s may be like these: %s', (name, ...right) => {
-  const env = name === 'PROVIDER_CLIENT_SECRET' ? { ...SANDBOX, ...GRANT } : SANDBOX;
+  const env =
+    name === 'PROVIDER_CLIENT_SECRET' ? { ...REQUIRED_IN_SANDBOX, ...GRANT } : REQUIRED_IN_SANDBOX;
   for (const text of right)
     expect([text, problemsOf({ ...env, [name]: text })]).toEqual([text, []]);
 });
@@ -123,7 +127,9 @@ test.each<[name: string, wrong: readonly string[]]>([
   ['PROVIDER_ACCESS_TOKEN', ['"a-token"', "'a-token'"]],
   ['CACHE_TTL', ['"1h"']],
 ])('%s may not be anything else', (name, wrong) => {
-  const needed = name.startsWith('PROVIDER_PRODUCTION') ? PRODUCTION : SANDBOX;
+  const needed = name.startsWith('PROVIDER_PRODUCTION')
+    ? REQUIRED_IN_PRODUCTION
+    : REQUIRED_IN_SANDBOX;
   for (const text of wrong) {
     const problems = problemsOf({ ...needed, [name]: text });
     const said = problems.find((line) => line.startsWith(`${name}: `));

@@ -1,13 +1,13 @@
 import { ConfigError, describeProblem, parseConfig } from '../../src/config/config.ts';
 import type { EnvironmentVariables } from '../../src/config/variables.ts';
 
-/** What is needed in each environment. */
-export const SANDBOX = {
+// What each environment requires, and nothing else: tests of the defaults need that.
+export const REQUIRED_IN_SANDBOX = {
   PROVIDER_ENVIRONMENT: 'sandbox',
   PROVIDER_SANDBOX_BASE_URL: 'http://localhost:4000',
   PROVIDER_ACCESS_TOKEN: 'a-token',
 };
-export const PRODUCTION = {
+export const REQUIRED_IN_PRODUCTION = {
   PROVIDER_ENVIRONMENT: 'production',
   PROVIDER_PRODUCTION_BASE_URL: 'https://api.example.com',
   PROVIDER_ACCESS_TOKEN: 'a-longer-token',
