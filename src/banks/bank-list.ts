@@ -19,6 +19,12 @@ import type { CachedList, ServedList } from './cached-list.ts';
 import { compareLists } from './list-change.ts';
 import type { ListEvent, ListLoad, ListSource } from './list-event.ts';
 import { LoadError, STOPPING } from './load-error.ts';
+import {
+  createOperators,
+  laterListCached,
+  type Operator,
+  type RefreshResult,
+} from './operators.ts';
 import type { LoadedList } from './reading/list-reader.ts';
 import { represent, type Compressors } from './representation.ts';
 import { renewalLeadMs, retryDelayMs } from './schedule.ts';
@@ -59,24 +65,6 @@ export interface ListStatus {
   readonly nextLoadInMs: number;
 }
 
-/** What became of an operator's load. */
-export type RefreshResult =
-  /**
-   * The list of this load is cached, or one that was asked for later. `isShared`: whether Redis has
-   * it; undefined without Redis.
-   */
-  | { readonly outcome: 'ok'; readonly isShared: boolean | undefined }
-  /** A list that was asked for later is cached, so the one to be accepted was not. */
-  | { readonly outcome: 'overtaken' }
-  | { readonly outcome: 'failed'; readonly error: LoadError };
-
-interface Operator {
-  readonly overrides: readonly Overridable[];
-  readonly requestId: string;
-  readonly result: Promise<RefreshResult>;
-  readonly resolve: (result: RefreshResult) => void;
-}
-
 export type BankList = ReturnType<typeof createBankList>;
 
 /** How often Redis is looked at. */
@@ -112,8 +100,7 @@ export const createBankList = (options: BankListOptions) => {
   /** When the next load is due. */
   let nextAtMs = -Infinity;
   let loading: Promise<void> | undefined;
-  /** Operators who wait for a load. */
-  const waiting: Operator[] = [];
+  const operators = createOperators(() => wake());
   /** The state that was last reported. */
   let state: Freshness = 'empty';
   const stopping = new AbortController();
@@ -133,8 +120,8 @@ export const createBankList = (options: BankListOptions) => {
   const run = async (): Promise<void> => {
     /* oxlint-disable no-await-in-loop -- one step after the other */
     while (!stopping.signal.aborted) {
-      if (!loading && (waiting.length > 0 || now() >= dueAtMs())) {
-        loading = loadOnce(waiting.shift()).finally(() => {
+      if (!loading && (operators.isWaiting() || now() >= dueAtMs())) {
+        loading = loadOnce(operators.next()).finally(() => {
           loading = undefined;
           wake();
         });
@@ -213,7 +200,7 @@ export const createBankList = (options: BankListOptions) => {
     const claim = await fleet.hold(base.hold, mine, holdMs);
     if (claim === 'taken') {
       // Another replica was quicker: look again.
-      if (operator) waiting.unshift(operator);
+      if (operator) operators.putBack(operator);
       return;
     }
     const isClaimed = claim !== 'no_redis';
@@ -386,13 +373,7 @@ export const createBankList = (options: BankListOptions) => {
      */
     refresh: (overrides: readonly Overridable[] = [], requestId = ''): Promise<RefreshResult> => {
       if (stopping.signal.aborted) return Promise.resolve({ outcome: 'failed', error: STOPPING });
-      const same = waiting.find((other) => other.overrides.join() === overrides.join());
-      if (same) return same.result;
-      let resolve = (_result: RefreshResult): void => {};
-      const result = new Promise<RefreshResult>((settle) => (resolve = settle));
-      waiting.push({ overrides, requestId, result, resolve });
-      wake();
-      return result;
+      return operators.ask(overrides, requestId);
     },
     /** Takes a list of the snapshot, if it may be served, and looks at Redis once. */
     restore: async (saved: SavedList | undefined): Promise<void> => {
@@ -408,14 +389,8 @@ export const createBankList = (options: BankListOptions) => {
       stopping.abort(STOPPING);
       wake();
       await running;
-      for (const { resolve } of waiting.splice(0)) resolve({ outcome: 'failed', error: STOPPING });
+      operators.endAll();
       changes.emit('change');
     },
   };
 };
-
-/** An acceptance is of one list; otherwise any list that was asked for later will do. */
-const laterListCached = (operator: Operator | undefined): RefreshResult =>
-  operator && operator.overrides.length > 0
-    ? { outcome: 'overtaken' }
-    : { outcome: 'ok', isShared: true };
