@@ -127,7 +127,9 @@ export const createBankList = (options: BankListOptions) => {
         });
       }
       await sleep();
-      if (!stopping.signal.aborted) await look();
+      if (stopping.signal.aborted) break;
+      await look();
+      noteAge();
     }
     await loading;
     /* oxlint-enable no-await-in-loop */
@@ -150,6 +152,10 @@ export const createBankList = (options: BankListOptions) => {
     view = seen;
     if (view.up) await syncWithRedis();
     if (isHoldNew) obeyHold();
+  };
+
+  /** Reports a list that has aged. Once there is none to serve, the wait for a load has a bound. */
+  const noteAge = (): void => {
     if (!cache.served()) nextAtMs = Math.min(nextAtMs, now() + noListMs);
     if (state === cache.state()) return;
     state = cache.state();
@@ -379,6 +385,7 @@ export const createBankList = (options: BankListOptions) => {
     restore: async (saved: SavedList | undefined): Promise<void> => {
       await takeSaved(saved, 'snapshot');
       await look();
+      noteAge();
     },
     /** Loads the list when that is due, until `stop`. */
     start: (): void => {
