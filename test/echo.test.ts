@@ -27,9 +27,9 @@ test.each<[how: string, echo: unknown]>([
       emulator: { accessTokens: [TOKEN], banks: [BANK, { code: '2', ispb: '2', name: echo }] },
     });
     await supertest(rig.url).get('/banks').expect(502);
-    const { failure } = rig.service.list.status();
-    expect(failure?.kind).toBe('echoed_secret');
-    expect(failure?.message).toContain('PROVIDER_ACCESS_TOKEN');
+    const { failing } = rig.service.list.status();
+    expect(failing?.error.kind).toBe('echoed_secret');
+    expect(failing?.error.message).toContain('PROVIDER_ACCESS_TOKEN');
     expect(existsSync(snapshot)).toBe(false);
     expect(rig.log()).not.toContain('canary');
   },
@@ -40,12 +40,12 @@ test('a key is a published name where BANK_FIELDS is unset', async () => {
     env: { PROVIDER_ACCESS_TOKEN: TOKEN, BANK_FIELDS: '' },
     emulator: { accessTokens: [TOKEN], banks: [{ ...BANK, [TOKEN]: 1 }] },
   });
-  expect(rig.service.list.status().failure?.kind).toBe('echoed_secret');
+  expect(rig.service.list.status().failing?.error.kind).toBe('echoed_secret');
 });
 
 test('a short value of a header for the provider may be in the list: it may be a number of a bank', async () => {
   const rig = await startLoadedRig({ env: { PROVIDER_HEADERS: 'x-client-ispb: 00000000' } });
-  expect(rig.service.list.status().failure).toBeUndefined();
+  expect(rig.service.list.status().failing).toBeUndefined();
 });
 
 test('a long token is recognised by its last 64 characters, also in Base64', async () => {
@@ -58,11 +58,11 @@ test('a long token is recognised by its last 64 characters, also in Base64', asy
       banks: [{ ...BANK, name: `${'a'.repeat(8_000)}${end.slice(0, -1)}` }],
     },
   });
-  expect(rig.service.list.status().failure).toBeUndefined();
+  expect(rig.service.list.status().failing).toBeUndefined();
   for (const name of [token, end, base64(`id:${token}`)]) {
     rig.emulator.setBanks([{ ...BANK, name }]);
     await rig.service.list.refresh();
-    expect(rig.service.list.status().failure?.kind).toBe('echoed_secret');
+    expect(rig.service.list.status().failing?.error.kind).toBe('echoed_secret');
   }
 });
 

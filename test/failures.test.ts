@@ -42,7 +42,7 @@ const LIST_ANSWER =
 let rig: Rig;
 
 const banks = () => supertest(rig.url).get('/banks');
-const failure = () => rig.service.list.status().failure;
+const failure = () => rig.service.list.status().failing?.error;
 const isLoading = () => rig.service.list.status().nextLoadInMs === 0;
 
 test.each(FAILURES)(

@@ -182,9 +182,9 @@ test('a load ends at its time limit, and a list is served until its age is too g
   clock.advance(status().nextLoadInMs);
   await eventually(() => emulator.listCalls() === calls + 1);
   clock.advance(1_699);
-  expect(status().failure).toBeUndefined();
+  expect(status().failing).toBeUndefined();
   clock.advance(1);
-  await eventually(() => status().failure?.kind === 'timeout');
+  await eventually(() => status().failing?.error.kind === 'timeout');
   // Otherwise the next attempt begins after the skip, and hangs in time that nobody moves.
   await hasPlanned();
   clock.skip(40 * MINUTE - (status().ageMs ?? 0));

@@ -57,12 +57,18 @@ export interface ListStatus {
   /** The list, however old it is. */
   readonly cached: CachedList | undefined;
   readonly ageMs: number | undefined;
-  /** The newest failure; undefined once a later list has come. */
-  readonly failure: LoadError | undefined;
-  /** `sinceMs`: when the first one failed, in wall-clock milliseconds. */
-  readonly failing: { readonly sinceMs: number; readonly attempts: number } | undefined;
+  /** The loads that have failed; undefined once a later list has come. */
+  readonly failing: FailingStatus | undefined;
   /** Milliseconds until the next load is due; 0 while it is under way. */
   readonly nextLoadInMs: number;
+}
+
+interface FailingStatus {
+  /** Of the newest one. */
+  readonly error: LoadError;
+  /** When the first one failed, in wall-clock milliseconds. */
+  readonly sinceMs: number;
+  readonly attempts: number;
 }
 
 export type BankList = ReturnType<typeof createBankList>;
@@ -361,8 +367,8 @@ export const createBankList = (options: BankListOptions) => {
         state: cache.state(),
         cached,
         ageMs: cache.ageMs(),
-        failure: failing?.error,
         failing: failing && {
+          error: failing.error,
           sinceMs: clock.wallMs() - (now() - failing.sinceMs),
           attempts: failing.attempts,
         },

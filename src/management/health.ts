@@ -16,7 +16,7 @@ export const createDetailedHealthz =
   (options: DetailedHealthOptions) =>
   (_req: IncomingMessage, res: ServerResponse): void => {
     const { list, stores, secretFiles, clock, environment, version } = options;
-    const { cached, ageMs, failure, failing } = list.status();
+    const { cached, ageMs, failing } = list.status();
     const summary = summarizeHealth(options);
     const nowMs = clock.wallMs();
     const toShownTime = (pastMs: number | undefined): string | null =>
@@ -29,7 +29,7 @@ export const createDetailedHealthz =
         ...summary.list,
         lastSuccess: toShownTime(ageMs === undefined ? undefined : nowMs - ageMs),
         lastChanged: toShownTime(cached?.changedAtMs),
-        lastFailure: failure?.kind ?? null,
+        lastFailure: failing?.error.kind ?? null,
         failingSince: toShownTime(failing?.sinceMs),
       },
       stores: Object.fromEntries(

@@ -194,7 +194,8 @@ const addGauges = (
     'banks_refresh_failing',
     'kind',
     '1 for the kind of the last failure, of this instance or of one that shares Redis with it, until a load succeeds',
-    () => LOAD_ERROR_KINDS.map((kind) => [kind, Number(kind === list.status().failure?.kind)]),
+    () =>
+      LOAD_ERROR_KINDS.map((kind) => [kind, Number(kind === list.status().failing?.error.kind)]),
   );
   gaugeBy('banks_store_up', 'store', '1 while a configured store works, 0 after a failure', () =>
     stores().map(({ name, failing }) => [STORE_LABELS[name], failing ? 0 : 1]),

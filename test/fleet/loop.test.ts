@@ -391,8 +391,7 @@ describe('replicas that share a list', () => {
     expect(await callsIn(stage, 9 * MINUTE_MS)).toBe(0);
     for (const replica of [a, b])
       expect(replica.list.status()).toMatchObject({
-        failure: { kind: 'rate_limited' },
-        failing: { attempts: 1 },
+        failing: { error: { kind: 'rate_limited' }, attempts: 1 },
       });
   });
 
@@ -403,10 +402,10 @@ describe('replicas that share a list', () => {
     await start(stage, a, b);
     expect(stage.calls).toHaveLength(1);
     expect(await settled(failureOf(b.list.waitUntilServed()))).toBe('unavailable');
-    expect(b.list.status().failure?.message).toBe(`${outage.message} (on another replica)`);
+    expect(b.list.status().failing?.error.message).toBe(`${outage.message} (on another replica)`);
     expect(b.events.map(({ type }) => type)).toEqual(['load-failed-elsewhere']);
     await stage.pass(1_000);
-    expect(a.list.status().failure).toBe(outage);
+    expect(a.list.status().failing?.error).toBe(outage);
     expect(a.events.map(({ type }) => type)).toEqual(['load-failed']);
   });
 
@@ -496,8 +495,8 @@ describe('replicas that share a list', () => {
     await stage.pass(3_000);
     expect(await settled(refused)).toMatchObject({ outcome: 'failed', error: ownFault });
     expect(stage.redis.read('hold')).toEqual([hold]);
-    expect(b.list.status().failure).toBe(ownFault);
-    expect(a.list.status().failure?.kind).toBe('rate_limited');
+    expect(b.list.status().failing?.error).toBe(ownFault);
+    expect(a.list.status().failing?.error.kind).toBe('rate_limited');
     expect(Math.abs(stage.redis.holdLeftMs() - (leftMs - 3_000))).toBeLessThan(3_000);
     expect(await callsIn(stage, 9 * MINUTE_MS - SOON_MS)).toBe(0);
     expect(a.version()).toBe(1);
@@ -599,7 +598,7 @@ describe('replicas that share a list', () => {
     expect(await settled(first)).toMatchObject({ outcome: 'ok' });
     expect(await settled(second)).toMatchObject({ outcome: 'failed' });
     expect([a.version(), b.version()]).toEqual([2, 2]);
-    expect(b.list.status()).toMatchObject({ failure: { kind: 'rate_limited' } });
+    expect(b.list.status()).toMatchObject({ failing: { error: { kind: 'rate_limited' } } });
     expect(await callsIn(stage, 9 * MINUTE_MS)).toBe(0);
   });
 

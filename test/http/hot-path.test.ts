@@ -161,7 +161,7 @@ test('both answer alike a second later, with a stale list, and with a changed on
   await expectSame(get(...CHROME), 'hot');
   await emulator.behave('unavailable');
   clock.advance(3_600_000);
-  await eventually(() => lists.every((list) => list.status().failure !== undefined));
+  await eventually(() => lists.every((list) => list.status().failing !== undefined));
   await expectSame(get(...CHROME), 'hot');
   await emulator.behave('healthy');
   emulator.setBanks([{ code: '001', ispb: '1', name: 'One' }]);

@@ -46,7 +46,7 @@ const startService = (env: EnvironmentVariables): Promise<Rig> =>
   startRig({ provider, env: { PROVIDER_SANDBOX_BASE_URL: front.url, ...env } });
 
 const getBanks = (rig: Rig) => supertest(rig.url).get('/banks');
-const failureOf = (rig: Rig) => rig.service.list.status().failure;
+const failureOf = (rig: Rig) => rig.service.list.status().failing?.error;
 const messages = (rig: Rig): string => rig.messages().join('\n');
 
 /** Fails as `kind` with a message of this kind, and with 503 for users. */

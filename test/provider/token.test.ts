@@ -38,7 +38,7 @@ const startGranted = async (options: RigOptions = {}): Promise<void> => {
 
 const getBanks = () => supertest(rig.url).get('/banks');
 const hasList = () => rig.service.list.served() !== undefined;
-const failure = () => rig.service.list.status().failure;
+const failure = () => rig.service.list.status().failing?.error;
 /** The path and the status of every upstream exchange, such as `banks 200`. */
 const upstream = (from = 0): string[] =>
   rig.emulator.calls.slice(from).map(({ path, status }) => `${path.split('/').at(-1)} ${status}`);

@@ -87,7 +87,7 @@ const get = async (path: string) => (await supertest(rig.managementUrl).get(path
 const health = async () => JSON.parse(await get('/healthz'));
 const loadsWork = async (): Promise<void> => {
   await nextLoad(rig);
-  expect(rig.service.list.status().failure).toBeUndefined();
+  expect(rig.service.list.status().failing).toBeUndefined();
   expect(rig.emulator.calls.at(-1)?.status).toBe(200);
 };
 /** Lets looks at the files happen until one says so. While one is under way, no next one is planned. */

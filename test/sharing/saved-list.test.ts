@@ -104,8 +104,8 @@ describe('a restart in an outage', () => {
     await stopAtOnce(second);
     emulator.setBanks(BANKS.slice(0, 90));
     const third = await startService({ GUARD_MAX_SHRINK: '20%' }, 4 * HOUR);
-    await eventually(() => third.service.list.status().failure !== undefined);
-    expect(third.service.list.status().failure?.message).toBe(
+    await eventually(() => third.service.list.status().failing !== undefined);
+    expect(third.service.list.status().failing?.error.message).toBe(
       'the list shrank from 120 to 90 entries',
     );
   });

@@ -211,7 +211,7 @@ test('token renewals are counted; a store that is not configured is not exposed'
   rig.emulator.behaveToken('server-error');
   rig.clock.skip(2 * HOUR_MS);
   rig.clock.next();
-  await eventually(() => rig.service.list.status().failure !== undefined);
+  await eventually(() => rig.service.list.status().failing !== undefined);
   await expectSamples({
     'banks_token_renewals_total{outcome="renewed"}': 1,
     'banks_token_renewals_total{outcome="failed"}': 1,

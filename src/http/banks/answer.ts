@@ -75,7 +75,7 @@ export const createAnswerBanks = (options: AnswerOptions): AnswerBanks => {
   const prepare = (served: ServedList): Prepared => {
     const { list: cached, freshForMs } = served;
     const ttl = toWholeSeconds(freshForMs);
-    const failureKind = freshForMs < 0 ? list.status().failure?.kind : undefined;
+    const failureKind = freshForMs < 0 ? list.status().failing?.error.kind : undefined;
     if (current?.list === cached && current.ttl === ttl && current.failureKind === failureKind)
       return current;
     const { identity, gzip, br } = cached.representations;

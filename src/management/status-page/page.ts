@@ -139,10 +139,10 @@ const renderFact = ([term, value, note]: Fact): Html =>
   </div>`;
 
 const factsOf = ({ status, policy, nowMs, fields }: PageContent): readonly Fact[] => {
-  const { cached, ageMs, state, failure, nextLoadInMs } = status;
+  const { cached, ageMs, state, failing, nextLoadInMs } = status;
   const names = fields?.map(({ name }) => name).join(', ') ?? 'all fields of the provider';
   let users: Fact = ['Users get', 'errors', 'instead of a list'];
-  if (!isServable(state) && !failure)
+  if (!isServable(state) && !failing)
     users = ['Users get', 'nothing yet:', 'requests wait for a list'];
   if (cached && isServable(state))
     users = ['Users get', formatCount(cached.count, 'bank', 'banks'), names];
@@ -160,7 +160,7 @@ const factsOf = ({ status, policy, nowMs, fields }: PageContent): readonly Fact[
     const changed = `of the content, at ${formatTime(changedAtMs, nowMs)}`;
     change = ['Last change', `${formatDuration(nowMs - changedAtMs)} ago`, changed];
   }
-  const next = failure ? 'Next attempt' : 'Next renewal';
+  const next = failing ? 'Next attempt' : 'Next renewal';
   const at = `at ${formatTime(nowMs + nextLoadInMs, nowMs)}`;
   return [
     users,

@@ -44,14 +44,15 @@ export const problemsOf = ({
   })),
 ];
 
-const problemsOfList = ({ failure, failing, cached, state }: ListStatus, nowMs: number) => {
+const problemsOfList = ({ failing, cached, state }: ListStatus, nowMs: number) => {
   const problems: Problem[] = [];
-  if (failure && failing) {
-    const { summary, actions } = FAILURE_KINDS[failure.kind];
+  if (failing) {
+    const { error, sinceMs } = failing;
+    const { summary, actions } = FAILURE_KINDS[error.kind];
     const attempts = formatCount(failing.attempts, 'attempt', 'attempts');
-    const status = failure.upstreamStatus === undefined ? '' : `, HTTP ${failure.upstreamStatus}`;
-    const history = `Failing since ${formatSince(failing.sinceMs, nowMs)}, ${attempts}${status}.`;
-    problems.push({ summary, history, details: failure.message, actions });
+    const status = error.upstreamStatus === undefined ? '' : `, HTTP ${error.upstreamStatus}`;
+    const history = `Failing since ${formatSince(sinceMs, nowMs)}, ${attempts}${status}.`;
+    problems.push({ summary, history, details: error.message, actions });
   }
   if (!cached || !isServable(state)) return problems;
   const { rejected, hasNextPage } = cached;

@@ -51,11 +51,11 @@ export const noContact = (asOf: string): PageVerdict => ({
 });
 
 const whatUsersGet = ({
-  status: { state, ageMs = 0, failure },
+  status: { state, ageMs = 0, failing },
   policy: { ttlMs, maxStaleMs },
   nowMs,
 }: Situation): Pick<PageVerdict, 'severity' | 'headline' | 'meaning'> => {
-  if (!isServable(state) && !failure)
+  if (!isServable(state) && !failing)
     return {
       severity: 'warning',
       headline: 'A list is being loaded.',
@@ -84,7 +84,7 @@ const whatUsersGet = ({
       meaning: `Every request is answered from the cached list, which is ${formatDuration(ageMs)} old. It expires in ${formatDuration(leftMs)} (${formatTime(nowMs + leftMs, nowMs)}); after that users get errors.`,
     };
   }
-  if (failure)
+  if (failing)
     return {
       severity: 'warning',
       headline: 'Users get the current list, but it cannot be renewed.',
