@@ -228,7 +228,7 @@ export const createBankList = (options: BankListOptions) => {
       operator?.resolve(result);
     } catch (thrown) {
       const error = stopping.signal.aborted ? STOPPING : LoadError.from(thrown);
-      // Otherwise a later list has come, of which this says nothing.
+      // A failure says nothing about a list that was requested later.
       if (ownId() <= id) {
         const failure = { id, attempts: (failing?.attempts ?? 0) + 1, error };
         const [hold, ms] = holdAfter(failure, base, now() - asked.askedAtMs);
@@ -305,8 +305,8 @@ export const createBankList = (options: BankListOptions) => {
     const isSame = previous?.representations.identity.etag === list.representations.identity.etag;
     const changedAtMs = isSame
       ? Math.min(previous.changedAtMs, list.changedAtMs)
-      : // An HTTP date has seconds: If-Modified-Since must not take new content for the old, also
-        // after the clock was set back.
+      : // HTTP dates count whole seconds. New content gets a later second than the old, even if the
+        // clock was set back; otherwise a client would get 304.
         Math.max(list.changedAtMs, (previous?.changedAtMs ?? -Infinity) + 1_000);
     const taken = { ...list, changedAtMs };
     cache.set(taken);

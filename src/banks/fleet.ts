@@ -63,7 +63,7 @@ export const createSoleReplica = (clock: { readonly wallMs: () => number }): Fle
   redisNowMs: () => clock.wallMs(),
 });
 
-/** Loads that failed one after the other, the last one for the question `id`. */
+/** A run of failed loads; `id` is that of the newest. */
 export interface Failing {
   readonly id: string;
   /** At least 1; those of other replicas included. */

@@ -1,5 +1,5 @@
-// How old a list may be and what it is called at that age: pure, and the only place where this is
-// decided.
+// How old a list may be, and what it is called at that age. Pure. The only other place that decides
+// this is list-cache.ts: its lru-cache has TTL + max stale as ttl.
 //
 //   age   0 ─────────── TTL ─────────────────────── TTL + max stale ─────────
 //           fresh         stale (still served)         expired (never served)

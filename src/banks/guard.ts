@@ -61,7 +61,7 @@ export type GuardedList = GuardMemory & Pick<ListContent, 'count' | 'profile' | 
  * @param base undefined while no list can be served
  * @param overrides the reasons for which this one list is not refused
  * @param nowMs by this process's clock
- * @returns those of them for which it would have been
+ * @returns the overrides that were needed
  * @throws {LoadError} `too_few`, `unusable_entries`, `missing_field`, `shrunk` or `drifted`
  */
 export const guard = (
@@ -107,7 +107,7 @@ export const remember = (
   };
 };
 
-/** The marks of `base`; after their time the list itself is the mark. */
+/** The figures to compare with; once they are too old, those of the cached list. */
 const currentMarks = (base: GuardedList, nowMs: number, maxStaleMs: number): Marks =>
   nowMs - base.marks.sinceMs > Math.min(LONGEST_MEMORY_MS, maxStaleMs)
     ? marksOf(base, nowMs)
@@ -200,7 +200,7 @@ const findDrift = (
   for (const [key, before] of marks.shares) {
     const now = shares.get(key) ?? 0;
     const [what, name] = [key.slice(0, key.indexOf(' ')), key.slice(key.indexOf(' ') + 1)];
-    // Beyond the bound of names that are collected nothing is known of another one.
+    // Names beyond MAX_FIELD_NAMES are not collected, so a missing one proves nothing.
     const isUnknown = !next.profile.has(name) && next.profile.size >= MAX_FIELD_NAMES;
     if (before - now > maxDrift + ROUNDING && !isUnknown && !losses.has(name))
       losses.set(name, describeLoss(what, before, now));

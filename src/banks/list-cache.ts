@@ -3,8 +3,8 @@ import type { Clock } from '../clock.ts';
 import { freshness, type Freshness, type FreshnessPolicy } from './freshness.ts';
 import type { CachedList, ServedList } from './cached-list.ts';
 
-// The list, in lru-cache with the life that is left of it: what is too old to be
-// served is not returned.
+// The list, in lru-cache with the life that is left of it: what is too old to be served is not
+// returned.
 
 export const createListCache = (
   { ttlMs, maxStaleMs }: FreshnessPolicy,
@@ -28,7 +28,7 @@ export const createListCache = (
   return {
     get,
     ageMs,
-    /** The library takes a start of 0 for none. */
+    /** lru-cache takes a start of 0 for "not set". */
     set: (list: CachedList): void => void cache.set('banks', list, { start: list.askedAtMs || -1 }),
     state: (): Freshness => freshness(ageMs(), { ttlMs, maxStaleMs }),
     /** The list, unless it is too old to be served. */

@@ -13,7 +13,7 @@ export interface ListChange {
 
 /**
  * Compares the published entries. A list of 1 MB takes some 20 ms, and lists change rarely.
- * @param maxShare from this share (0 to 1) of the list before on a change is large
+ * @param maxShare a change is large above this share (0 to 1) of the list before
  */
 export const compareLists = (
   previous: CachedList,

@@ -16,7 +16,7 @@ export type ListEvent =
       readonly state: Freshness;
       /** What is different; undefined for the first list and for the same one. */
       readonly change?: ListChange | undefined;
-      /** Where this replica has loaded it. */
+      /** Set if this replica loaded the list itself. */
       readonly load?: ListLoad | undefined;
     }
   | {

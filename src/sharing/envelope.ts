@@ -179,7 +179,7 @@ const HEADER = z.object({
     })
     .optional(),
   marks: z.object({
-    /** How long before the question they began. */
+    /** How long before the request for the list they began. */
     ageMs: z.number().min(0).max(1e15),
     count: COUNT,
     shares: z.record(z.string(), z.number().min(0).max(1)),

@@ -40,8 +40,8 @@ export const createRedisFleet = (options: RedisFleetOptions): Fleet & { close():
   /** The list that was there last. */
   let seenId = '';
   /**
-   * The same when a write failed, though Redis can be read. A later list says that it can be
-   * written again: where others write it, this replica may not try for long.
+   * The id in Redis when a write last failed. A greater id means that another replica could write,
+   * so Redis works again.
    */
   let unwritableAtId: string | undefined;
   /** The clock of Redis less this process's, in milliseconds; undefined before the first reply. */
@@ -102,7 +102,8 @@ export const createRedisFleet = (options: RedisFleetOptions): Fleet & { close():
     try {
       const keys = await keysNow();
       const redis = await connected();
-      // A reply's time is of its question at the earliest: then ages are never too small.
+      // The reply's time counts as that of the request: ages are at most a round trip too large,
+      // never too small.
       const sentAtMs = clock.monotonicMs();
       const { timeUs, id, body, hold, holdLeftMs } = await within(() => redis.look(keys, known));
       aheadMs = timeUs / 1_000 - sentAtMs;
