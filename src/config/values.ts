@@ -1,6 +1,5 @@
 import proxyAddr from 'proxy-addr';
 import * as z from 'zod';
-import { MAX_PATH_DEPTH } from '../json.ts';
 import { isAddress, toSecret } from '../secrets/secret.ts';
 
 // One schema for each kind of value: from text to a typed value. A problem says what is wrong and
@@ -167,6 +166,9 @@ export const fieldNames = kind(
   'is not a list of field names; use names such as code,name',
   (text) => listOf(text, isFieldName),
 );
+
+/** The most names in a path, such as 2 in `data.banks`. */
+const MAX_PATH_DEPTH = 8;
 
 /** Where something is in a response: names of members, with dots between them. */
 const memberPath = (what: string, example: string) =>

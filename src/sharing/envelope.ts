@@ -6,10 +6,10 @@ import { MAX_KNOWN, OVERRIDABLE, type Marks } from '../banks/guard.ts';
 import type { CachedList } from '../banks/cached-list.ts';
 import { LoadError } from '../banks/load-error.ts';
 import { NOTHING_REJECTED, type RejectionReason } from '../banks/reading/entry.ts';
-import { readList, type ReadRules } from '../banks/reading/list-reader.ts';
+import { MAX_LIST_ENTRIES, readList, type ReadRules } from '../banks/reading/list-reader.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
-import { MAX_LIST_ENTRIES, parseJson } from '../json.ts';
+import { parseJson } from '../json.ts';
 import { StoreError } from './store-report.ts';
 
 // The format of a saved list, in Redis and in the snapshot:

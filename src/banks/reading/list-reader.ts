@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { isUtf8 } from 'node:buffer';
-import { isJsonObject, MAX_LIST_ENTRIES, parseJson, type JsonObject } from '../../json.ts';
+import { isJsonObject, parseJson, type JsonObject } from '../../json.ts';
 import { LoadError } from '../load-error.ts';
 import {
   isFilled,
@@ -27,6 +27,12 @@ export interface ReadRules {
   /** Published names without which an entry is rejected. */
   readonly requiredFields: readonly string[];
 }
+
+/**
+ * The longest list that is read. Far above any real one: there are about 500 banks, and the largest
+ * register of payment institutions has 10,000.
+ */
+export const MAX_LIST_ENTRIES = 50_000;
 
 /** Narrowing can make a list longer: an entry gets a null for each field that it lacks. */
 const MAX_PUBLISHED_BYTES = 16 * 1024 * 1024;
