@@ -409,9 +409,10 @@ describe('replicas that share a list', () => {
     expect(a.events.map(({ type }) => type)).toEqual(['load-failed']);
   });
 
-  test('give that failure also where it names a field with letters beyond ASCII', async () => {
+  test('give that failure also where its message is long, or has letters beyond ASCII', async () => {
     const stage = createStage();
-    stage.answer(new LoadError('missing_field', 'no entry has a value in these fields: código'));
+    const fields = `código, ${'name, '.repeat(20)}ispb`;
+    stage.answer(new LoadError('missing_field', `no entry has a value in these fields: ${fields}`));
     const [a, b] = [stage.replica({ name: 'a' }), stage.replica({ name: 'b' })];
     await start(stage, a, b);
     expect(await settled(failureOf(b.list.waitUntilServed()))).toBe('missing_field');
