@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import supertest from 'supertest';
@@ -331,6 +331,14 @@ test('an unusable secret file and failing stores are told with their consequence
     },
   });
 
+  // It says the newest reason, and since when there has been one.
+  writeFileSync(lists, '');
+  await meet('healthy');
+  await eventually(async () =>
+    /Failing since 00:16:40 [^.]*\. Details: [^.]*ENOTDIR/.test(await page()),
+  );
+
+  rmSync(lists);
   mkdirSync(lists);
   writeFileSync(file, TOKEN);
   await meet('healthy');
