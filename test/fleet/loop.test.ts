@@ -139,6 +139,7 @@ describe('a service by itself', () => {
     stage.answer(outage);
     await stage.pass(TTL_MS + MAX_STALE_MS - 1);
     expect(replica.version()).toBe(1);
+    expect(replica.list.status().state).toBe('stale');
     await stage.pass(1);
     expect(replica.version()).toBeUndefined();
     expect(await settled(failureOf(replica.list.waitUntilServed()))).toBe('unavailable');
