@@ -80,21 +80,6 @@ export const systemClock: Clock = {
   },
 };
 
-/**
- * Gives now by the machine's clock as ISO 8601 writes it, formatted once per millisecond: a busy
- * service writes some fifty log lines in one.
- */
-export const createIsoNow = (): (() => string) => {
-  let lastMs = Number.NaN;
-  let text = '';
-  return () => {
-    const nowMs = Date.now();
-    if (nowMs !== lastMs) text = toIso(nowMs);
-    lastMs = nowMs;
-    return text;
-  };
-};
-
 /** A wall-clock time as ISO 8601 writes it. */
 export const toIso = (wallMs: number): string => new Date(wallMs).toISOString();
 
