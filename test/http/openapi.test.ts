@@ -137,6 +137,8 @@ test('a bank has the published fields, with any type before the first list, and 
   expect(openApi.bank).toHaveProperty('properties.site', {});
   const [first] = await expectBanksFit(openApi);
   expect(openApi.check('Bank', { ...Object(first), name: null })).toBe(false);
+  const later = await replace([{ code: 1, ispb: '00000000', name: 'A' }]);
+  expect(later.bank).toHaveProperty('properties.code', { type: 'number' });
 });
 
 test('with every field published, those that all entries have are required, and there may be others', async () => {
