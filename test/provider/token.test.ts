@@ -272,6 +272,32 @@ describe('the client-credentials grant', () => {
     },
   );
 
+  test('is asked by POST /refresh with the secret as it is now, also during a request with the old one', async () => {
+    const file = join(directory, 'secret');
+    await writeFile(file, 'emulator-secret');
+    await startGranted({
+      env: { MANAGEMENT_TOKEN: 'a-management-token' },
+      envFor: () => ({ PROVIDER_CLIENT_SECRET: '', PROVIDER_CLIENT_SECRET_FILE: file }),
+      before: (emulator) => emulator.behaveToken('hang'),
+    });
+    await eventually(() => rig.emulator.tokenCalls() === 1);
+    await writeFile(file, 'the-new-secret');
+    rig.emulator.acceptSecrets(['the-new-secret']);
+    rig.emulator.behaveToken('healthy');
+    let status: number | undefined;
+    void supertest(rig.managementUrl)
+      .post('/refresh')
+      .set('Authorization', 'Bearer a-management-token')
+      .then((response) => ({ status } = response));
+    // In small steps: the refresh arrives before the request that hangs has ended.
+    await eventually(() => {
+      rig.clock.advance(100);
+      return status !== undefined;
+    });
+    expect(status).toBe(200);
+    expect(rig.emulator.tokenCalls()).toBe(2);
+  });
+
   test('a token that is refused while the next one arrives is replaced by that one', async () => {
     await startGranted({ env: { LOG_LEVEL: 'debug' } });
     await eventually(hasList);
