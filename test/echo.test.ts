@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import supertest from 'supertest';
-import { startLoadedRig } from './helpers/rig.ts';
+import { clientCredentialsEnv, startLoadedRig } from './helpers/rig.ts';
 import { temporaryFolder } from './helpers/temporary-folder.ts';
 
 // A provider that repeats a secret in its list, and tokens that are fragments of log lines.
@@ -34,6 +34,17 @@ test.each<[how: string, echo: unknown]>([
     expect(rig.log()).not.toContain('canary');
   },
 );
+
+test('the client secret is recognised as HTTP Basic sends it', async () => {
+  const secret = 'a-canary%secret-with+signs';
+  const sent = base64(`emulator-client:${encodeURIComponent(secret)}`);
+  const rig = await startLoadedRig({
+    envFor: (emulator) => ({ ...clientCredentialsEnv(emulator), PROVIDER_CLIENT_SECRET: secret }),
+    emulator: { clientSecret: secret, banks: [{ ...BANK, name: `Basic ${sent}` }] },
+  });
+  expect(rig.emulator.calls[0]?.headers.authorization).toBe(`Basic ${sent}`);
+  expect(rig.service.list.status().failing?.error.kind).toBe('echoed_secret');
+});
 
 test('a key is a published name where BANK_FIELDS is unset', async () => {
   const rig = await startLoadedRig({

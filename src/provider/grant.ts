@@ -25,8 +25,11 @@ export const writeTokenRequest = (
   };
   const isForm = format === 'form';
   const encode = auth === 'basic' ? encodeForBasic : (text: string): string => text;
-  const credentials = Buffer.from(`${encode(clientId)}:${encode(clientSecret)}`);
+  const sentSecret = encode(clientSecret);
+  const credentials = Buffer.from(`${encode(clientId)}:${sentSecret}`);
   return {
+    /** The client secret as HTTP Basic has it. */
+    sentSecret,
     headers: {
       accept: 'application/json',
       'content-type': isForm ? 'application/x-www-form-urlencoded' : 'application/json',
