@@ -82,25 +82,33 @@ export const createSecretFiles = <T>(
     });
   };
 
+  const readNow = async (): Promise<T> => {
+    try {
+      const contents = await readFiles(paths, environment);
+      const content = JSON.stringify(contents);
+      if (content === last?.content) note(NO_PROBLEMS);
+      else {
+        for (const [name, text] of contents) addSecret(`${name}_FILE`, secretParts(name, text));
+        last = { content, value: toValue(Object.fromEntries(contents)) };
+        note(NO_PROBLEMS, true);
+      }
+    } catch (error) {
+      if (!(error instanceof SecretFileError)) throw error;
+      if (paths.has(NEVER_KEPT)) last = undefined;
+      note(error.problems);
+      if (!last) throw error;
+    }
+    return last.value;
+  };
+  /** The newest read. One after the other: an older content must not replace a newer one. */
+  let reading: Promise<unknown> = Promise.resolve();
+
   return {
     /** Reads the files again. @throws {SecretFileError} if there is nothing to use */
-    read: async (): Promise<T> => {
-      try {
-        const contents = await readFiles(paths, environment);
-        const content = JSON.stringify(contents);
-        if (content === last?.content) note(NO_PROBLEMS);
-        else {
-          for (const [name, text] of contents) addSecret(`${name}_FILE`, secretParts(name, text));
-          last = { content, value: toValue(Object.fromEntries(contents)) };
-          note(NO_PROBLEMS, true);
-        }
-      } catch (error) {
-        if (!(error instanceof SecretFileError)) throw error;
-        if (paths.has(NEVER_KEPT)) last = undefined;
-        note(error.problems);
-        if (!last) throw error;
-      }
-      return last.value;
+    read: (): Promise<T> => {
+      const result = reading.then(readNow);
+      reading = result.catch(() => undefined);
+      return result;
     },
     /** As they were when the files were last read. */
     states: (): readonly SecretFileState[] => states,
