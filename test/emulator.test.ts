@@ -80,6 +80,8 @@ test('the control page says in plain text what the provider does and can do, wit
 test('the control API switches behaviours, and stays reachable while the provider refuses connections', async () => {
   await control('/behaviour/unavailable?retryAfter=7');
   expect((await askList()).headers.get('retry-after')).toBe('7');
+  await control('/behaviour/unavailable');
+  expect((await askList()).headers.get('retry-after')).toBeNull();
   await control('/token-behaviour/server-error');
   expect((await askToken()).status).toBe(500);
   await control('/behaviour/refuse');

@@ -143,6 +143,8 @@ describe('the client-credentials grant', () => {
     ['3600', 'token 200', 'banks 200'],
     ['PT1H', 'banks 401', 'token 200', 'banks 200'],
     [undefined, 'banks 401', 'token 200', 'banks 200'],
+    [0, 'banks 401', 'token 200', 'banks 200'],
+    [null, 'banks 401', 'token 200', 'banks 200'],
   ])(
     'a grant with expires_in %p is used for as long as it says, or until a 401',
     async (expires_in, ...requests) => {
