@@ -255,6 +255,15 @@ test.each([
   },
 );
 
+test('a Retry-After that is a date is read by the clock of the provider, whatever that says', async () => {
+  rig = await startLoadedRig();
+  const at = (ms: number): string => new Date(Date.UTC(2031, 0, 1) + ms).toUTCString();
+  rig.emulator.respondWith((_req, res) =>
+    res.writeHead(503, { date: at(0), 'retry-after': at(120_000) }).end(),
+  );
+  expect(await refresh(rig)).toMatchObject({ kind: 'unavailable', retryAfterMs: 120_000 });
+});
+
 test('since when loads fail is reported by the clock as it is now, also after it was corrected', async () => {
   const steady = createManualClock();
   let wrongByMs = -3_600_000;
