@@ -169,6 +169,11 @@ describe('a host with several addresses', () => {
     },
   );
 
+  test('keeps no connection to those that were slower', async () => {
+    expect((await ask({ lookup: lookupTo('127.0.0.1', '127.0.0.1') })).body).toBe('[]');
+    await eventually(() => [...sockets].every((socket) => socket.destroyed));
+  });
+
   test('of which none answers is reported once', async () => {
     await expect(ask({ lookup: lookupTo('::1', '127.0.0.2') })).rejects.toMatchObject({
       kind: 'unreachable',
