@@ -57,6 +57,16 @@ describeInBrowser('the bank picker, on another origin than the service', () => {
     await stage.box().fill('341');
     await stage.box().press('Enter');
     expect(await code()).toBe('341');
+    // Also where a cache on the way has a `ttl` of its own in Cache-Status.
+    await stage.page.route(`${stage.rig.url}/banks`, async (route) => {
+      const response = await route.fetch();
+      const headers = response.headers();
+      headers['cache-status'] = `edge; hit; ttl=300, ${headers['cache-status']}`;
+      await route.fulfill({ response, headers });
+    });
+    await stage.page.reload();
+    await stage.settled('loaded');
+    expect(await outdated().isVisible()).toBe(true);
   });
 
   test('without a list the field says so and accepts no text', async () => {
