@@ -4,7 +4,7 @@ import { LoadError } from '../banks/load-error.ts';
 import { valueAt } from '../banks/reading/entry.ts';
 import type { Grants } from '../config/config.ts';
 import { isJsonObject, parseJson, type JsonObject } from '../json.ts';
-import { secretProblem } from '../secrets/secret.ts';
+import { encodeForBasic, secretProblem } from '../secrets/secret.ts';
 import type { ExchangeResponse } from './exchange.ts';
 import { toStatusError } from './status.ts';
 
@@ -25,11 +25,8 @@ export const writeTokenRequest = (
   };
   const isForm = format === 'form';
   const encode = auth === 'basic' ? encodeForBasic : (text: string): string => text;
-  const sentSecret = encode(clientSecret);
-  const credentials = Buffer.from(`${encode(clientId)}:${sentSecret}`);
+  const credentials = Buffer.from(`${encode(clientId)}:${encode(clientSecret)}`);
   return {
-    /** The client secret as HTTP Basic has it. */
-    sentSecret,
     headers: {
       accept: 'application/json',
       'content-type': isForm ? 'application/x-www-form-urlencoded' : 'application/json',
@@ -38,17 +35,6 @@ export const writeTokenRequest = (
     body: isForm ? new URLSearchParams(members).toString() : JSON.stringify(members),
   };
 };
-
-/**
- * Percent-encodes what a server that decodes forms would misread, and the colon. RFC 6749 section
- * 2.3.1 wants more characters encoded; but many servers do not decode, and for those a UUID, or a
- * secret in Base64 without a plus sign, must stay as it is.
- */
-const encodeForBasic = (text: string): string =>
-  // A lone surrogate cannot be encoded; a buffer replaces it.
-  Buffer.from(text)
-    .toString()
-    .replaceAll(/[^\w.~!$'()*,/=@-]+/gu, encodeURIComponent);
 
 export interface Grant {
   readonly token: string;

@@ -138,13 +138,12 @@ const MAX_GRANT_BYTES = 65_536;
 /** One request to the token endpoint; the client's secret is read anew for each. */
 const createGrantRequest = (
   source: Grants,
-  { exchange, environment, timeoutMs, clock, closing, secrets, addSecret }: GrantedTokensOptions,
+  { exchange, environment, timeoutMs, clock, closing, secrets }: GrantedTokensOptions,
 ): (() => Promise<Grant>) => {
   const { url, field } = source;
   const requestGrant = async (signal: AbortSignal): Promise<Grant> => {
     const secret = await secrets.read('PROVIDER_CLIENT_SECRET');
-    const { headers, body, sentSecret } = writeTokenRequest(source, secret);
-    addSecret('PROVIDER_CLIENT_SECRET (as sent)', [sentSecret]);
+    const { headers, body } = writeTokenRequest(source, secret);
     const response = await exchange({
       peer: 'the token endpoint',
       url: new URL(url.reveal()),

@@ -113,11 +113,23 @@ const MIN_CHARS: Readonly<Partial<Record<SecretName, number>>> = {
   CACHE_SIGNING_KEY: 32,
 };
 
+/**
+ * Percent-encodes what a server that decodes forms would misread, and the colon. RFC 6749 section
+ * 2.3.1 wants more characters encoded; but many servers do not decode, and for those a UUID, or a
+ * secret in Base64 without a plus sign, must stay as it is.
+ */
+export const encodeForBasic = (text: string): string =>
+  // A lone surrogate cannot be encoded; a buffer replaces it.
+  Buffer.from(text)
+    .toString()
+    .replaceAll(/[^\w.~!$'()*,/=@-]+/gu, encodeURIComponent);
+
 /** What in a secret must never be seen. */
 export const secretParts = (name: SecretName, text: string): readonly string[] => {
   if (name === 'PROVIDER_HEADERS') return headersIn(text).map(([, value]) => value);
   if (name === 'PROVIDER_TLS_CA' || name === 'PROVIDER_TLS_CERT') return [];
   if (name === 'PROVIDER_TLS_KEY') return [text.replaceAll(/-----[^-]+-----/g, '').trim()];
+  if (name === 'PROVIDER_CLIENT_SECRET') return [text, encodeForBasic(text)];
   // Errors quote an address without its password.
   return name === 'CACHE_REDIS_URL' ? passwordsIn(text) : [text];
 };
