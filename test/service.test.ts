@@ -81,7 +81,6 @@ test('operators who wait for a load, or behind one, are told of a stop, which is
   const stopped = rig.service.stop({ noticeMs: 0 });
   rig.clock.advance(0);
   for (const answer of answers)
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
     expect(await (await answer).json()).toMatchObject({ status: 503, code: 'draining' });
   await stopped;
   // The line of the request comes before it.

@@ -107,7 +107,6 @@ test('a load that fails leaves what is there, and its reason is written', async 
 
 test('with a list that is stale at once it also asks the provider once', async () => {
   for (const calls of [1, 2, 3]) {
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
     expect((await run({ CACHE_TTL: '10ms' })).status).toBe(0);
     expect(emulator.listCalls()).toBe(calls);
   }

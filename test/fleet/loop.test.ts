@@ -38,12 +38,10 @@ const startAlone = async (stage: Stage, options?: Partial<ReplicaOptions>): Prom
 
 /** Starts replicas, one after the other; the first load has ended. */
 const start = async (stage: Stage, ...replicas: readonly Replica[]): Promise<void> => {
-  /* oxlint-disable no-await-in-loop -- one after the other */
   for (const replica of replicas) {
     await replica.start();
     await stage.pass(1);
   }
-  /* oxlint-enable no-await-in-loop */
 };
 
 /** Two replicas that share a list. */
@@ -245,7 +243,6 @@ describe('a service by itself', () => {
     });
     // Without the memory of its content, the last one would have shrunk from 100.
     for (count of [12, 20, 10, 100, 20]) {
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
       await refresh(stage, replica);
       // A refresh alone accepts nothing.
       expect(replica.list.served()?.list).toMatchObject({ count, accepted: undefined });

@@ -288,7 +288,6 @@ const createWorld = (count: number, random: () => number) => {
 
   const pass = async (ms: number): Promise<void> => {
     for (let leftMs = ms; leftMs > 0; leftMs -= STEP_MS) {
-      // oxlint-disable-next-line no-await-in-loop -- one moment after the other
       await stage.pass(Math.min(STEP_MS, leftMs));
       check();
       if (broken) throw broken;
@@ -333,9 +332,7 @@ const createWorld = (count: number, random: () => number) => {
   return {
     checked,
     begin: async (): Promise<void> => {
-      for (let index = 0; index < count; index += 1)
-        // oxlint-disable-next-line no-await-in-loop -- one after the other
-        await addReplica(index);
+      for (let index = 0; index < count; index += 1) await addReplica(index);
     },
     act: async (step: Step): Promise<void> => {
       switch (step.type) {
@@ -521,9 +518,7 @@ test(
         async (count, steps, randoms) => {
           const world = createWorld(count, () => randoms.next().value);
           await world.begin();
-          /* oxlint-disable no-await-in-loop -- one after the other */
           for (const step of steps) await world.act(step);
-          /* oxlint-enable no-await-in-loop */
           await world.end();
           for (const [name, times] of world.checked)
             checked.set(name, (checked.get(name) ?? 0) + times);

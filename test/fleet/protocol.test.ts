@@ -266,11 +266,8 @@ describeWithRedis('a replica and a real Redis', () => {
     await allow(commands);
     expect(await (await openFleet(() => url)).useAll()).toEqual(ALL_WORKS);
     for (const missing of ['eval', 'time', 'getrange', 'pttl', 'set']) {
-      // oxlint-disable-next-line no-await-in-loop -- one user
       await allow(commands.filter((name) => name !== missing));
-      // oxlint-disable-next-line no-await-in-loop
       const { reports, useAll } = await openFleet(() => url);
-      // oxlint-disable-next-line no-await-in-loop
       expect(await useAll()).not.toEqual(ALL_WORKS);
       expect(reports[0]).toMatch(/^does not let this user run .* \(NOPERM\)/);
     }
@@ -396,11 +393,8 @@ describe('a server that accepts connections and never answers', () => {
     for (let count = 0; count < 3; count += 1) {
       const connected = once(server, 'connection');
       const looking = fleet.look('');
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
       const [socket]: Socket[] = await connected;
-      // oxlint-disable-next-line no-await-in-loop
       expect(await looking).toMatchObject({ up: false });
-      // oxlint-disable-next-line no-await-in-loop
       await waitUntil('the end of the connection', () => socket?.closed, Boolean);
       expect(sockets.size).toBe(0);
     }

@@ -85,7 +85,6 @@ export const createStage = () => {
 /** Lets promises settle at the time of each timer. */
 export const pass = async (clock: ManualClock, ms: number): Promise<void> => {
   const untilMs = clock.monotonicMs() + ms;
-  /* oxlint-disable no-await-in-loop -- one moment after the other */
   await setImmediate();
   for (;;) {
     const [waitMs = Infinity] = clock.waits();
@@ -93,7 +92,6 @@ export const pass = async (clock: ManualClock, ms: number): Promise<void> => {
     clock.next();
     await setImmediate();
   }
-  /* oxlint-enable no-await-in-loop */
   clock.advance(untilMs - clock.monotonicMs());
 };
 

@@ -13,12 +13,10 @@ export const waitUntil = async <T>(
 ): Promise<T> => {
   const giveUpAtMs = performance.now() + limitMs;
   for (;;) {
-    // oxlint-disable-next-line no-await-in-loop -- one reading after the other
     const value = await read();
     if (isWanted(value)) return value;
     if (performance.now() > giveUpAtMs)
       throw new Error(`${awaited}: not within ${limitMs} ms; last seen: ${JSON.stringify(value)}`);
-    // oxlint-disable-next-line no-await-in-loop
     await setTimeout(5);
   }
 };

@@ -101,7 +101,6 @@ test.each(['on', 'off'])(
     const { banks, breakAt, lines } = await startFaulty(hotPath);
     for (const place of ['log', 'metric', undefined] as const) {
       breakAt(place);
-      // oxlint-disable-next-line no-await-in-loop -- one fault after the other
       expect(await (await banks()).json()).toEqual(expect.any(Array));
     }
     const seen = await lines(3);

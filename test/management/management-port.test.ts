@@ -88,7 +88,6 @@ test('the token can come from a file, which may be rotated; another one causes n
   writeFileSync(path, 'second-management-token\n');
   await refresh(200, '', 'second-management-token');
   for (const wrong of ['first-management-token', 'second-management', 'second-management-token2']) {
-    // oxlint-disable-next-line no-await-in-loop
     expect(await refresh(401, '', wrong)).toMatchObject({ code: 'unauthorized' });
   }
   expect(rig.emulator.listCalls()).toBe(3);

@@ -306,7 +306,6 @@ test('an unusable secret file and failing stores are told with their consequence
   writeFileSync(file, '');
   expect(await refresh(rig)).toBeUndefined();
   for (const line of ['PROVIDER_ACCESS_TOKEN_FILE: is empty', 'CACHE_REDIS_URL: ', 'be written'])
-    // oxlint-disable-next-line no-await-in-loop
     await logged(line);
   rig.clock.skip(65_000);
   const text = await page();

@@ -206,7 +206,6 @@ test('it ends, with its last message, whether or not standard output and standar
     for (const signal of row.signals) {
       child.kill(signal);
       // Two signals at once may arrive in another order.
-      // oxlint-disable-next-line no-await-in-loop -- one signal after the other
       await sleep(50);
     }
     const [status] = await exited;

@@ -139,7 +139,6 @@ describe('a forged list', () => {
     ];
     for (const forgery of forgeries) {
       writeFileSync(file, forgery);
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
       expect(await restore({ CACHE_SIGNING_KEY: KEY })).toMatchObject({
         status: 503,
         reason: UNSIGNED,
@@ -275,7 +274,6 @@ describe('damage', () => {
     const saved = await save();
     for (const length of [1, 9, 11, 34, 78, 79, 200, saved.length - 1]) {
       writeFileSync(file, saved.subarray(0, length));
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
       expect(await restore()).toMatchObject({ status: 503, reason: DAMAGED });
     }
   });
@@ -303,7 +301,6 @@ describe('at the start, a snapshot file', () => {
       Buffer.concat([Buffer.alloc(512), saved.subarray(512)]),
       'banks-bff/2 of another version',
     ])
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
       expect(await problemWith(content)).toBeUndefined();
   });
 

@@ -59,7 +59,6 @@ test('a reader that is always a little behind gets every line in order, however 
   for (let megabytes = 1; megabytes <= 16; megabytes += 1) {
     for (const line of lines.slice(1_024 * (megabytes - 1), 1_024 * megabytes)) log.write(line);
     const behind = megabytes === 16 ? 0 : 300_000;
-    // oxlint-disable-next-line no-await-in-loop -- more than 4 MB at once would be dropped
     await readUntil(() => text.length >= megabytes * 1024 * 1024 - behind);
   }
   // Waiting 100 ms for each pipe that is full would take 25 s.

@@ -138,13 +138,11 @@ test('Last-Modified is never later than now, also after changes in one second or
   const dates: string[] = [];
   for (const name of ['B', 'C', 'D']) {
     rig.emulator.respondWith((_req, res) => void sendList(res, name));
-    // oxlint-disable no-await-in-loop -- one change after the other
     await rig.service.list.refresh();
     const answer = await getSince(dates.at(-1) ?? first);
     expect(answer.status).toBe(200);
     await expectNow(answer.date);
     dates.push(answer.date);
-    // oxlint-enable no-await-in-loop
   }
   rig.clock.skip(5_000);
   const last = await getSince(dates.at(-1) ?? '');

@@ -115,7 +115,6 @@ test('a list, which caches keep for others, has a new id, and another response t
   for (const id of [...wellFormed, ...malformed])
     for (const [path, ifNoneMatch, status] of requests) {
       const fields = { 'X-Request-Id': id, 'If-None-Match': ifNoneMatch };
-      // oxlint-disable-next-line no-await-in-loop -- in the order of the log
       const response = await fetch(`${rig.url}${path}`, { headers: fields });
       const requestId = response.headers.get('X-Request-Id');
       seen.push({ status: response.status, requestId });

@@ -40,7 +40,6 @@ const expectConfigured = async (
 ): Promise<EnvironmentVariables> => {
   let found = env;
   for (const [names, setting] of settings) {
-    // oxlint-disable-next-line no-await-in-loop -- each depends on the ones before it
     const { status, text } = await doctorOf(found);
     expect(text).toContain(names);
     if (!Object.hasOwn(setting, 'BANK_FIELDS')) expect(status).toBe(1);
