@@ -6,18 +6,16 @@ import {
   VARIABLE_NAMES,
   type EnvironmentVariables,
 } from '../../src/config/variables.ts';
-import { problemsOf, REQUIRED_IN_PRODUCTION, REQUIRED_IN_SANDBOX } from '../helpers/config.ts';
+import {
+  GRANT,
+  problemsOf,
+  REQUIRED_IN_PRODUCTION,
+  REQUIRED_IN_SANDBOX,
+} from '../helpers/config.ts';
 import { read } from '../helpers/repository.ts';
 
 // Where each variable ends up, and what is said of those that are wrong, alone or together. What
 // each may hold: values.test.ts.
-
-const GRANT = {
-  PROVIDER_ACCESS_TOKEN: '',
-  PROVIDER_TOKEN_URL: 'http://login.example/token',
-  PROVIDER_CLIENT_ID: 'id',
-  PROVIDER_CLIENT_SECRET: 'client-secret',
-};
 
 test('what is unset or empty has its default, or no value', () => {
   const blank = Object.fromEntries(VARIABLE_NAMES.map((name) => [name, '']));

@@ -1,18 +1,17 @@
 import { expect, test } from '@jest/globals';
 import { parseConfig, type Config } from '../../src/config/config.ts';
-import { problemsOf, REQUIRED_IN_PRODUCTION, REQUIRED_IN_SANDBOX } from '../helpers/config.ts';
+import {
+  GRANT,
+  problemsOf,
+  REQUIRED_IN_PRODUCTION,
+  REQUIRED_IN_SANDBOX,
+} from '../helpers/config.ts';
 
 // What each variable may hold, and what it is then in the configuration.
 
 const DAY = 86_400_000;
 const each = (texts: string): string[] => texts.split('|');
 const field = (name: string, from = name, isOptional = false) => ({ name, from, isOptional });
-const GRANT = {
-  PROVIDER_ACCESS_TOKEN: '',
-  PROVIDER_TOKEN_URL: 'http://login.example/token',
-  PROVIDER_CLIENT_ID: 'id',
-  PROVIDER_CLIENT_SECRET: 'client-secret',
-};
 
 test.each<[name: string, read: (config: Config) => unknown, Record<string, unknown>]>([
   ['PORT', ({ listen }) => listen.port, { '0': 0, '65535': 65_535 }],

@@ -13,6 +13,13 @@ export const REQUIRED_IN_PRODUCTION = {
   PROVIDER_ACCESS_TOKEN: 'a-longer-token',
   BANK_FIELDS: 'code,name',
 };
+/** Instead of a token. */
+export const GRANT = {
+  PROVIDER_ACCESS_TOKEN: '',
+  PROVIDER_TOKEN_URL: 'http://login.example/token',
+  PROVIDER_CLIENT_ID: 'id',
+  PROVIDER_CLIENT_SECRET: 'client-secret',
+};
 
 /** What is wrong with `env`, a line each. */
 export const problemsOf = (env: EnvironmentVariables): readonly string[] => {
