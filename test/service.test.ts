@@ -8,10 +8,11 @@ import { parseConfig } from '../src/config/config.ts';
 import { createService } from '../src/service.ts';
 import { closeLater } from './helpers/close-later.ts';
 import { findFreePort, listenOn } from './helpers/free-port.ts';
+import { postRefresh } from './helpers/management-port.ts';
 import { createManualClock } from './helpers/manual-clock.ts';
 import { describeWithRedis, redisOfTest } from './helpers/redis-server.ts';
 import { clientCredentialsEnv, startLoadedRig, startRig, stopAtOnce } from './helpers/rig.ts';
-import { SANDBOX } from './helpers/sandbox.ts';
+import { MANAGEMENT_TOKEN, SANDBOX } from './helpers/sandbox.ts';
 import { temporaryFolder } from './helpers/temporary-folder.ts';
 import { connectionsOf } from './helpers/server-sockets.ts';
 import { eventually, waitUntil } from './helpers/wait-until.ts';
@@ -64,14 +65,10 @@ describeWithRedis('while requests are still answered before the end', () => {
 });
 
 test('operators who wait for a load, or behind one, are told of a stop, which is no failure', async () => {
-  const token = 'operator-token-0123456789';
-  const rig = await startLoadedRig({ env: { MANAGEMENT_TOKEN: token } });
+  const rig = await startLoadedRig({ env: { MANAGEMENT_TOKEN } });
   await rig.emulator.behave('hang');
-  const refresh = (query: string): Promise<Response> =>
-    fetch(`${rig.managementUrl}/refresh${query}`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${token}` },
-    });
+  const refresh = async (query: string) =>
+    (await postRefresh(rig.managementUrl, { query }).expect(503)).body;
   const answers = [refresh('')];
   await eventually(() => rig.emulator.listCalls() === 2);
   answers.push(refresh('?accept=shrunk'));
@@ -80,8 +77,7 @@ test('operators who wait for a load, or behind one, are told of a stop, which is
   await setImmediate();
   const stopped = rig.service.stop({ noticeMs: 0 });
   rig.clock.advance(0);
-  for (const answer of answers)
-    expect(await (await answer).json()).toMatchObject({ status: 503, code: 'draining' });
+  for (const answer of answers) expect(await answer).toMatchObject({ code: 'draining' });
   await stopped;
   // The line of the request comes before it.
   expect(rig.log().trim().split('\n').at(-1)).toContain('"msg":"stopped"');

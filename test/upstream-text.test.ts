@@ -1,12 +1,13 @@
 import { expect, test } from '@jest/globals';
 import supertest from 'supertest';
+import { postRefresh } from './helpers/management-port.ts';
 import { startLoadedRig } from './helpers/rig.ts';
+import { MANAGEMENT_TOKEN } from './helpers/sandbox.ts';
 
 // What an upstream response reveals: its status code to operators, the kind of a failure to
 // everyone, and nothing of its text.
 
 const MARK = 'MARKED-UPSTREAM-TEXT';
-const TOKEN = 'operator-token-0123456789';
 
 /** Everything that a port says, without what it draws or counts itself. */
 const faceOf = async (url: string, paths: readonly string[]): Promise<string> => {
@@ -51,7 +52,7 @@ test.each([
   '%s, an unusual status reaches operators only, and the text of a response nobody',
   async (_what, first) => {
     const rig = await startLoadedRig({
-      env: { MANAGEMENT_TOKEN: TOKEN, LOG_LEVEL: 'trace' },
+      env: { MANAGEMENT_TOKEN, LOG_LEVEL: 'trace' },
       // No number in it could be mistaken for a status.
       emulator: { banks: [{ code: 'a', ispb: 'b', name: 'c' }] },
       before: (emulator) => emulator.behave(first),
@@ -60,10 +61,7 @@ test.each([
       rig.emulator.respondWith((_req, res) => {
         res.writeHead(status, MARK, { ...MARKED_HEADERS, 'Content-Type': type }).end(body);
       });
-      const refresh = supertest(rig.managementUrl)
-        .post('/refresh')
-        .set('Authorization', `Bearer ${TOKEN}`);
-      const refreshed = JSON.stringify(await refresh);
+      const refreshed = JSON.stringify(await postRefresh(rig.managementUrl));
       expect(rig.service.list.served() !== undefined).toBe(first === 'healthy');
       const toPublic = await faceOf(rig.url, PUBLIC);
       const toOperators = refreshed + (await faceOf(rig.managementUrl, MANAGEMENT));

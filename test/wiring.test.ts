@@ -8,8 +8,10 @@ import type { EnvironmentVariables } from '../src/config/variables.ts';
 import { VARIABLE_NAMES } from '../src/config/variables.ts';
 import { emulate } from './helpers/emulate.ts';
 import { findFreePort } from './helpers/free-port.ts';
+import { postRefresh } from './helpers/management-port.ts';
 import { describeWithRedis, redisOfTest } from './helpers/redis-server.ts';
 import { startLoadedRig, type Rig } from './helpers/rig.ts';
+import { MANAGEMENT_TOKEN } from './helpers/sandbox.ts';
 import { eventually } from './helpers/wait-until.ts';
 import { temporaryFolder } from './helpers/temporary-folder.ts';
 
@@ -18,12 +20,10 @@ import { temporaryFolder } from './helpers/temporary-folder.ts';
 // here. Values in files are in the tests of the parts that read them.
 
 const MINUTE = 60_000;
-const OPERATOR = { MANAGEMENT_TOKEN: 'management-token-4711' };
-const AUTHORIZED = { Authorization: `Bearer ${OPERATOR.MANAGEMENT_TOKEN}` };
 
 /** `''`: the test fills it in. */
 const LISTENERS = {
-  ...OPERATOR,
+  MANAGEMENT_TOKEN,
   PORT: '',
   HOST: '127.0.0.2',
   MANAGEMENT_PORT: '',
@@ -43,7 +43,7 @@ const RESPONSES = {
   LOG_LEVEL: 'debug',
 };
 const CHECKS = {
-  ...OPERATOR,
+  MANAGEMENT_TOKEN,
   PROVIDER_MAX_BODY: '4kb',
   BANK_FIELDS: 'id:ispb,name',
   BANK_REQUIRED_FIELDS: 'id',
@@ -119,7 +119,7 @@ test('the listeners have their ports, hosts and times', async () => {
     (await supertest(rig.managementUrl).get('/healthz').set('Host', host)).status;
   expect(await statusFor('operators.example')).toBe(200);
   expect(await statusFor('elsewhere.example')).toBe(421);
-  await supertest(rig.managementUrl).post('/refresh').set(AUTHORIZED).expect(200);
+  await postRefresh(rig.managementUrl).expect(200);
   for (const url of [rig.url, rig.managementUrl]) {
     const { headers } = await supertest(url).get('/healthz').set('Connection', 'keep-alive');
     expect(headers['keep-alive']).toBe('timeout=33');
@@ -158,7 +158,7 @@ test('the guard and the checks of a list have their limits', async () => {
   /** The provider sends `list` from now on; what a refresh then says. */
   const refreshWith = async (list: readonly unknown[]): Promise<string> => {
     emulator.setBanks(list);
-    const { body } = await supertest(rig.managementUrl).post('/refresh').set(AUTHORIZED);
+    const { body } = await postRefresh(rig.managementUrl);
     return body.outcome ?? body.kind ?? body.code;
   };
   expect(await refreshWith(banks(10, 6))).toBe('changed');

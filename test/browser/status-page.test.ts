@@ -6,7 +6,7 @@ import type { Behaviour } from '../../emulator/behaviours.ts';
 import { createStage } from '../helpers/stage.ts';
 import { describeInBrowser } from '../helpers/browser.ts';
 import { nextLoad, type RigOptions } from '../helpers/rig.ts';
-import { PRODUCTION } from '../helpers/sandbox.ts';
+import { MANAGEMENT_TOKEN, PRODUCTION } from '../helpers/sandbox.ts';
 import { eventually } from '../helpers/wait-until.ts';
 
 // The status page as a person sees it, in each state of the service.
@@ -131,14 +131,14 @@ describeInBrowser('the status page', () => {
   });
 
   test('the command that accepts a list works when pasted, and does nothing if the token is not set', async () => {
-    await start({ env: { MANAGEMENT_TOKEN: 'a-management-token' } });
+    await start({ env: { MANAGEMENT_TOKEN } });
     await meet('shrunk');
     await open();
     const command = await stage.page.locator('code', { hasText: 'curl' }).innerText();
     const run = (env: Readonly<Record<string, string>>) =>
       promisify(execFile)('/bin/sh', ['-c', command], { env });
     await expect(run({})).rejects.toThrow(/MANAGEMENT_TOKEN: is not set/);
-    const { stdout } = await run({ MANAGEMENT_TOKEN: 'a-management-token' });
+    const { stdout } = await run({ MANAGEMENT_TOKEN });
     expect(JSON.parse(stdout)).toMatchObject({ outcome: 'changed' });
   });
 });

@@ -11,6 +11,9 @@ export const SANDBOX = {
   BANK_FIELDS: 'code,ispb,name',
 };
 
+/** Of a service that is given one. */
+export const MANAGEMENT_TOKEN = 'management-token-0123456789';
+
 /** A production whose provider nobody can reach. */
 export const PRODUCTION = {
   PROVIDER_ENVIRONMENT: 'production',

@@ -8,9 +8,11 @@ import type { EnvironmentVariables } from '../../src/config/variables.ts';
 import { LIMITS } from '../../src/http-front/limits.ts';
 import { closeLater } from '../helpers/close-later.ts';
 import { ALL_BANKS, emulate } from '../helpers/emulate.ts';
+import { postRefresh } from '../helpers/management-port.ts';
 import { startProcess, type ServiceProcess } from '../helpers/process.ts';
 import { runProgram } from '../helpers/program.ts';
 import { describeWithRedis, redisOfTest } from '../helpers/redis-server.ts';
+import { MANAGEMENT_TOKEN } from '../helpers/sandbox.ts';
 import { waitUntil } from '../helpers/wait-until.ts';
 import { temporaryFolder } from '../helpers/temporary-folder.ts';
 
@@ -28,7 +30,6 @@ const LONGEST_HOLD_MS = 200;
  */
 const RENEWALS = 5;
 const MOST_RENEWALS = 25;
-const TOKEN = 'operator-of-the-load-test-0123456789';
 
 let service: ServiceProcess;
 let provider: Emulator;
@@ -41,7 +42,7 @@ const start = async (env: EnvironmentVariables = {}): Promise<void> => {
   service = await startProcess({
     NODE_OPTIONS: `--max-old-space-size=${HEAP_MB}`,
     PROVIDER_SANDBOX_BASE_URL: provider.baseUrl,
-    MANAGEMENT_TOKEN: TOKEN,
+    MANAGEMENT_TOKEN,
     ...env,
   });
   await waitUntil(
@@ -56,13 +57,7 @@ const statusOf = async (path: string): Promise<number> => {
   await response.arrayBuffer();
   return response.status;
 };
-const refresh = async (): Promise<string> => {
-  const answer = await fetch(`${service.managementUrl}/refresh`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${TOKEN}` },
-  });
-  return answer.text();
-};
+const refresh = async (): Promise<string> => (await postRefresh(service.managementUrl)).text;
 const peakMib = (): number => {
   const status = readFileSync(`/proc/${service.child.pid}/status`, 'utf8');
   return Math.round(Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]) / 1_024);

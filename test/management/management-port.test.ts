@@ -4,10 +4,12 @@ import { join } from 'node:path';
 import supertest from 'supertest';
 import type { EnvironmentVariables } from '../../src/config/variables.ts';
 import { BANKS, emulate, makeBanks, UNUSABLE } from '../helpers/emulate.ts';
+import { postRefresh } from '../helpers/management-port.ts';
 import { createManualClock } from '../helpers/manual-clock.ts';
 import { sendRaw, type RawAnswer } from '../helpers/raw-http.ts';
 import { describeWithRedis, redisOfTest } from '../helpers/redis-server.ts';
 import { nextLoad, startLoadedRig, type Rig } from '../helpers/rig.ts';
+import { MANAGEMENT_TOKEN } from '../helpers/sandbox.ts';
 import { eventually } from '../helpers/wait-until.ts';
 import { temporaryFolder } from '../helpers/temporary-folder.ts';
 
@@ -16,10 +18,8 @@ import { temporaryFolder } from '../helpers/temporary-folder.ts';
 
 let rig: Rig;
 
-const TOKEN = 'operator-token-0123456789';
-
 const start = async (env: EnvironmentVariables = {}): Promise<void> => {
-  rig = await startLoadedRig({ env: { MANAGEMENT_TOKEN: TOKEN, ...env } });
+  rig = await startLoadedRig({ env: { MANAGEMENT_TOKEN, ...env } });
 };
 
 /** One request as bytes. */
@@ -40,10 +40,8 @@ const refusals = async (reason: string): Promise<number> => {
 };
 
 /** Asks for a refresh with the query, and returns the answer, which must have the status. */
-const refresh = async (status: number, query = '', token = TOKEN) => {
-  const request = supertest(rig.managementUrl).post(`/refresh${query}`);
-  return (await request.set('Authorization', `Bearer ${token}`).expect(status)).body;
-};
+const refresh = async (status: number, query = '', token = MANAGEMENT_TOKEN) =>
+  (await postRefresh(rig.managementUrl, { query, token }).expect(status)).body;
 const bankCount = async () => (await supertest(rig.url).get('/banks').expect(200)).body.length;
 
 test('a refresh loads now, and says whether anything changed', async () => {
@@ -104,9 +102,7 @@ test('a list that the guard refuses is taken when an operator names its reasons,
       'published fields changed: razão: filled in 100 % of entries before, 0 % now; if that is right, POST /refresh?accept=shrunk,drifted accepts it',
   });
   expect(await bankCount()).toBe(BANKS.length);
-  const accepted = await supertest(rig.managementUrl)
-    .post('/refresh?accept=shrunk,drifted')
-    .set('Authorization', `Bearer ${TOKEN}`)
+  const accepted = await postRefresh(rig.managementUrl, { query: '?accept=shrunk,drifted' })
     .set('X-Request-Id', 'not valid')
     .expect(200);
   expect(accepted.body).toMatchObject({ outcome: 'changed', count: 60 });
@@ -132,7 +128,7 @@ test('a list that the guard refuses is taken when an operator names its reasons,
 describeWithRedis('with Redis', () => {
   test('a list to be accepted that another replica has overtaken is refused with 409', async () => {
     const redis = await redisOfTest();
-    const env = { MANAGEMENT_TOKEN: TOKEN, CACHE_REDIS_URL: redis.url, PROVIDER_TIMEOUT: '10m' };
+    const env = { MANAGEMENT_TOKEN, CACHE_REDIS_URL: redis.url, PROVIDER_TIMEOUT: '10m' };
     const clock = createManualClock();
     const provider = await emulate();
     rig = await startLoadedRig({ env, provider, clock });
@@ -196,7 +192,7 @@ test('a Host of any other name is refused with 421, whatever is asked for', asyn
     const answer = await ask(
       `${request} HTTP/1.1`,
       `Host: ${host}`,
-      `Authorization: Bearer ${TOKEN}`,
+      `Authorization: Bearer ${MANAGEMENT_TOKEN}`,
     );
     expect([host, request, answer.status]).toEqual([host, request, 421]);
     expect(answer.headers.get('content-type')).toBe('application/problem+json');
@@ -242,7 +238,7 @@ test('a page of another origin gets no permission to read or to send a token, al
 
 test('a wrong token and none at all are refused at once, and counted', async () => {
   await start();
-  const wrong = supertest(rig.managementUrl).post('/refresh').set('Authorization', 'Bearer wrong');
+  const wrong = postRefresh(rig.managementUrl, { token: 'wrong' });
   expect((await wrong.expect(401)).headers['www-authenticate']).toBe('Bearer');
   await supertest(rig.managementUrl).post('/refresh').expect(401);
   expect([await refusals('wrong_token'), await refusals('no_token')]).toEqual([1, 1]);

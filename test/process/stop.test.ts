@@ -7,7 +7,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { closeLater } from '../helpers/close-later.ts';
 import { BANKS, makeBanks } from '../helpers/emulate.ts';
 import { findFreePort, listenOn } from '../helpers/free-port.ts';
+import { postRefresh } from '../helpers/management-port.ts';
 import { createProcessStage } from '../helpers/process-stage.ts';
+import { MANAGEMENT_TOKEN } from '../helpers/sandbox.ts';
 import { eventually, waitUntil } from '../helpers/wait-until.ts';
 
 // The built process as an operator sees it when it stops: real signals, its exit status, and what
@@ -125,13 +127,11 @@ test('a stop waits for the snapshot that is being written, and for a list that c
     const { sync } = FileHandle;
     FileHandle.sync = function () { return new Promise((resolve) => setTimeout(() => resolve(sync.call(this)), 500)); };
     await file.close();`;
-  const [path, token] = [inFolder('snapshot'), 'operator-token-0123456789'];
-  const env = { CACHE_SNAPSHOT_FILE: path, MANAGEMENT_TOKEN: token };
+  const path = inFolder('snapshot');
+  const env = { CACHE_SNAPSHOT_FILE: path, MANAGEMENT_TOKEN };
   const { managementUrl, end } = await start(env, slowDisk);
   emulator().setBanks(makeBanks(BANKS.length));
-  const headers = { Authorization: `Bearer ${token}` };
-  const refreshed = await fetch(`${managementUrl}/refresh`, { method: 'POST', headers });
-  expect(refreshed.status).toBe(200);
+  await postRefresh(managementUrl).expect(200);
   // With SIGTERM the notice to load balancers would be longer than the write.
   expect(await end('SIGINT')).toBe(0);
   expect(readdirSync(folder())).toEqual(['snapshot']);

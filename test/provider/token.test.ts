@@ -8,6 +8,7 @@ import type { TokenBehaviour } from '../../emulator/behaviours.ts';
 import { closeLater } from '../helpers/close-later.ts';
 import { BANKS } from '../helpers/emulate.ts';
 import { listenOn } from '../helpers/free-port.ts';
+import { postRefresh } from '../helpers/management-port.ts';
 import {
   clientCredentialsEnv,
   nextLoad,
@@ -16,6 +17,7 @@ import {
   type RigOptions,
   refresh,
 } from '../helpers/rig.ts';
+import { MANAGEMENT_TOKEN } from '../helpers/sandbox.ts';
 import { eventually } from '../helpers/wait-until.ts';
 import { temporaryFolder } from '../helpers/temporary-folder.ts';
 
@@ -278,7 +280,7 @@ describe('the client-credentials grant', () => {
     const file = join(directory, 'secret');
     await writeFile(file, 'emulator-secret');
     await startGranted({
-      env: { MANAGEMENT_TOKEN: 'a-management-token' },
+      env: { MANAGEMENT_TOKEN },
       envFor: () => ({ PROVIDER_CLIENT_SECRET: '', PROVIDER_CLIENT_SECRET_FILE: file }),
       before: (emulator) => emulator.behaveToken('hang'),
     });
@@ -287,10 +289,7 @@ describe('the client-credentials grant', () => {
     rig.emulator.acceptSecrets(['the-new-secret']);
     rig.emulator.behaveToken('healthy');
     let status: number | undefined;
-    void supertest(rig.managementUrl)
-      .post('/refresh')
-      .set('Authorization', 'Bearer a-management-token')
-      .then((response) => ({ status } = response));
+    void postRefresh(rig.managementUrl).then((response) => ({ status } = response));
     // In small steps: the refresh arrives before the request that hangs has ended.
     await eventually(() => {
       rig.clock.advance(100);

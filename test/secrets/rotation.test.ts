@@ -5,6 +5,7 @@ import supertest from 'supertest';
 import { createAuthority } from '../helpers/authority.ts';
 import { closeLater } from '../helpers/close-later.ts';
 import { emulate } from '../helpers/emulate.ts';
+import { postRefresh } from '../helpers/management-port.ts';
 import { LISTENING, runService } from '../helpers/process.ts';
 import { describeWithRedis, redisOfTest } from '../helpers/redis-server.ts';
 import { temporaryFolder } from '../helpers/temporary-folder.ts';
@@ -83,10 +84,7 @@ describeWithRedis('the runbook for secrets', () => {
       CACHE_TTL: '500ms',
     });
     const [, , managementUrl = ''] = await service.says(LISTENING);
-    const refresh = (age: Age) =>
-      supertest(managementUrl)
-        .post('/refresh')
-        .set('Authorization', `Bearer ${secret('management', age)}`);
+    const refresh = (age: Age) => postRefresh(managementUrl, { token: secret('management', age) });
     const verified = async (age: Age): Promise<void> => {
       const { body } = await refresh(age).expect(200);
       expect(body.shared).toBe(true);

@@ -6,6 +6,7 @@ import type { Emulator } from '../../emulator/emulator.ts';
 import type { EnvironmentVariables } from '../../src/config/variables.ts';
 import { createAuthority } from '../helpers/authority.ts';
 import { emulate } from '../helpers/emulate.ts';
+import { postRefresh } from '../helpers/management-port.ts';
 import {
   clientCredentialsEnv,
   nextLoad,
@@ -14,13 +15,13 @@ import {
   startRig,
   type Rig,
 } from '../helpers/rig.ts';
+import { MANAGEMENT_TOKEN } from '../helpers/sandbox.ts';
 import { temporaryFolder } from '../helpers/temporary-folder.ts';
 import { eventually } from '../helpers/wait-until.ts';
 
 // Secrets in files: rotated, unusable, lost and restored while the service runs, and at its start.
 // All at once, on the built service: rotation.test.ts.
 
-const MANAGEMENT_TOKEN = 'management-token-0123456789';
 const OLD_TOKEN = 'token-before-rotation';
 const NEW_TOKEN = 'token-after-rotation';
 /** In every text that spoils a file: it must not be repeated anywhere. */
@@ -81,8 +82,7 @@ const start = async (variable: string): Promise<void> => {
     emulator: { accessTokens: [OLD_TOKEN, NEW_TOKEN] },
   });
 };
-const refresh = (token = MANAGEMENT_TOKEN) =>
-  supertest(rig.managementUrl).post('/refresh').set('Authorization', `Bearer ${token}`);
+const refresh = () => postRefresh(rig.managementUrl);
 const get = async (path: string) => (await supertest(rig.managementUrl).get(path).expect(200)).text;
 const health = async () => JSON.parse(await get('/healthz'));
 const loadsWork = async (): Promise<void> => {

@@ -5,16 +5,16 @@ import { createAuthority } from '../helpers/authority.ts';
 import { closeLater } from '../helpers/close-later.ts';
 import { BANKS, emulate } from '../helpers/emulate.ts';
 import { listenOn, onFreePort } from '../helpers/free-port.ts';
+import { postRefresh } from '../helpers/management-port.ts';
 import { startProcess, type ServiceProcess } from '../helpers/process.ts';
 import { runProgram } from '../helpers/program.ts';
 import { describeWithRedis, redisOfTest } from '../helpers/redis-server.ts';
+import { MANAGEMENT_TOKEN } from '../helpers/sandbox.ts';
 import { eventually } from '../helpers/wait-until.ts';
 import { temporaryFolder } from '../helpers/temporary-folder.ts';
 
 // A Redis Cluster of three nodes, and a primary that another server replaces, behind a name that
 // follows it: two replicas share one list, go on while a node is away, and share again.
-
-const OPERATOR = 'operator-token-for-tests';
 
 /** Starts a Cluster of three nodes, which are reached over TLS only, with a password. */
 const startCluster = async (password: string, authority: ReturnType<typeof createAuthority>) => {
@@ -58,10 +58,6 @@ const countOf = async ({ url }: ServiceProcess): Promise<number> => {
   const banks: unknown = await response.json();
   return Array.isArray(banks) ? banks.length : 0;
 };
-const refresh = async ({ managementUrl }: ServiceProcess, query = ''): Promise<number> => {
-  const headers = { Authorization: `Bearer ${OPERATOR}` };
-  return (await fetch(`${managementUrl}/refresh${query}`, { method: 'POST', headers })).status;
-};
 const works = async ({ managementUrl }: ServiceProcess): Promise<boolean> =>
   (await (await fetch(`${managementUrl}/healthz`)).text()).includes('"works":true');
 
@@ -76,14 +72,14 @@ describeWithRedis('two replicas', () => {
         PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl,
         CACHE_REDIS_URL: `rediss://:${encodeURIComponent(password)}@127.0.0.1:${port}`,
         NODE_EXTRA_CA_CERTS: authority.certFile,
-        MANAGEMENT_TOKEN: OPERATOR,
+        MANAGEMENT_TOKEN,
       });
     const one = await startAt(ports[0]);
     await eventually(() => holders().length > 0);
     const two = await startAt(ports[1]);
     expect(emulator.listCalls()).toBe(1);
     await emulator.behave('shrunk');
-    expect(await refresh(one, '?accept=shrunk')).toBe(200);
+    await postRefresh(one.managementUrl, { query: '?accept=shrunk' }).expect(200);
     const accepted = await countOf(one);
     await eventually(async () => (await countOf(two)) === accepted);
 
@@ -95,7 +91,7 @@ describeWithRedis('two replicas', () => {
     holder?.program.resume();
     for (const each of [one, two]) await eventually(() => works(each));
     await emulator.behave('healthy');
-    expect(await refresh(two)).toBe(200);
+    await postRefresh(two.managementUrl).expect(200);
     const all = await countOf(two);
     await eventually(async () => (await countOf(one)) === all);
   });
@@ -126,7 +122,7 @@ describeWithRedis('two replicas', () => {
     const env = {
       PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl,
       CACHE_REDIS_URL: url,
-      MANAGEMENT_TOKEN: OPERATOR,
+      MANAGEMENT_TOKEN,
     };
     const one = await startProcess(env);
     await eventually(async () => (await replica.command('KEYS *:list')).includes('banks-bff:'));
@@ -139,7 +135,7 @@ describeWithRedis('two replicas', () => {
     ({ port } = replica);
     for (const each of [one, two]) await eventually(() => works(each));
     await emulator.behave('shrunk');
-    expect(await refresh(one, '?accept=shrunk')).toBe(200);
+    await postRefresh(one.managementUrl, { query: '?accept=shrunk' }).expect(200);
     const accepted = await countOf(one);
     await eventually(async () => (await countOf(two)) === accepted);
     expect(emulator.listCalls()).toBe(2);

@@ -1,15 +1,14 @@
 import { expect, test } from '@jest/globals';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import supertest from 'supertest';
 import { BANKS, emulate, makeBanks, UNUSABLE } from '../helpers/emulate.ts';
+import { postRefresh } from '../helpers/management-port.ts';
 import { nextLoad, startLoadedRig, type Rig } from '../helpers/rig.ts';
+import { MANAGEMENT_TOKEN } from '../helpers/sandbox.ts';
 import { temporaryFolder } from '../helpers/temporary-folder.ts';
 import { eventually } from '../helpers/wait-until.ts';
 
 // The log tells each change of state in one line, and nothing of the retries in between.
-
-const MANAGEMENT_TOKEN = 'operator-token-0123456789';
 
 /** The lines since the last call, but those of requests and `listening`. */
 const createReader = (rig: Rig) => {
@@ -108,9 +107,7 @@ test('what is new about a list is told once', async () => {
   expect(await meet(makeBanks(10))).toEqual([
     expect.stringMatching(/^WARNING list: load failed: the list shrank from 120 to 10 entries; /),
   ]);
-  await supertest(rig.managementUrl)
-    .post('/refresh?accept=shrunk')
-    .set('Authorization', `Bearer ${MANAGEMENT_TOKEN}`)
+  await postRefresh(rig.managementUrl, { query: '?accept=shrunk' })
     .set('X-Request-Id', 'the-request')
     .expect(200);
   expect(told()).toEqual(

@@ -1,13 +1,13 @@
 import { expect, test } from '@jest/globals';
+import { postRefresh } from '../../helpers/management-port.ts';
 import { startProcess } from '../../helpers/process.ts';
 import { sendRaw } from '../../helpers/raw-http.ts';
 import { startLoadedRig, startRig, type Rig } from '../../helpers/rig.ts';
+import { MANAGEMENT_TOKEN } from '../../helpers/sandbox.ts';
 import { eventually } from '../../helpers/wait-until.ts';
 
 // What operators see of requests in the log, by the hot path and by Express. That both write the same:
 // hot-path.test.ts.
-
-const TOKEN = 'management-token-for-tests-0123456789';
 
 let rig: Rig;
 
@@ -49,15 +49,12 @@ const anyLine = {
 const NOT_FOUND = { statusCode: 404, code: 'not_found' };
 
 test('an ordinary request is logged at info, a successful probe at debug, another 5xx at warn', async () => {
-  rig = await startLoadedRig({ env: { LOG_LEVEL: 'debug', MANAGEMENT_TOKEN: TOKEN } });
+  rig = await startLoadedRig({ env: { LOG_LEVEL: 'debug', MANAGEMENT_TOKEN } });
   const paths = ['/banks', '/nowhere', '/healthz', '/readyz'];
   for (const path of paths) await fetch(`${rig.url}${path}`);
   expect(await levelsOf(...paths)).toEqual(['info', 'info', 'debug', 'debug']);
   await rig.emulator.behave('unavailable');
-  const headers = { Authorization: `Bearer ${TOKEN}` };
-  expect((await fetch(`${rig.managementUrl}/refresh`, { method: 'POST', headers })).status).toBe(
-    502,
-  );
+  await postRefresh(rig.managementUrl).expect(502);
   expect(await levelsOf('/refresh')).toEqual(['warn']);
 });
 
