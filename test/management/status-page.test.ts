@@ -6,10 +6,9 @@ import supertest from 'supertest';
 import type { Behaviour } from '../../emulator/behaviours.ts';
 import type { Freshness } from '../../src/banks/freshness.ts';
 import type { EnvironmentVariables } from '../../src/config/variables.ts';
-import { formatDuration } from '../../src/management/status-page/format.ts';
 import { html as toHtml } from '../../src/management/status-page/html.ts';
 import { BANKS, UNUSABLE } from '../helpers/emulate.ts';
-import { nextLoad, refresh, startLoadedRig, startRig, type Rig } from '../helpers/rig.ts';
+import { nextLoad, startLoadedRig, startRig, type Rig } from '../helpers/rig.ts';
 import { PRODUCTION } from '../helpers/sandbox.ts';
 import { eventually } from '../helpers/wait-until.ts';
 import { temporaryFolder } from '../helpers/temporary-folder.ts';
@@ -219,8 +218,6 @@ test.each(Object.entries(STATES))('with %s all that operators see agrees', async
 
 test('its drawings show the last hour by the minute, and later the last six hours', async () => {
   rig = await startLoadedRig({ before: (emulator) => emulator.behave('unavailable') });
-  // The newest minute is at the right, also while there are few.
-  expect(await html()).toMatch(/<rect\s+class="failed"\s+x="338.4"/);
   await supertest(rig.url).get('/banks').expect(503);
   await supertest(rig.url).get('/nothing').expect(404);
   await eventually(() => rig.log().includes('"path":"/nothing"'));
@@ -239,24 +236,12 @@ test('its drawings show the last hour by the minute, and later the last six hour
     'Requests per minute 2 requests, at most 2 2 0 1 h ago now all answered with 5xx: 1',
   ])
     expect(text).toContain(caption);
-  const source = (await html()).replaceAll(/\s+/g, ' ');
-  expect(source).toMatch(
-    /<line class="limit" x1="0" x2="360" y1="36" .* points="3,71.4 9,70.8 .* 357,36.2"/,
-  );
-  expect(source.match(/<rect [^/]*/g)).toEqual([
-    '<rect class="ok" x="0.6" y="0" width="4.8" height="36" ',
-    '<rect class="ok" x="354.6" y="0" width="4.8" height="36" ',
-    '<rect class="failed" x="0.6" y="36" width="4.8" height="36" ',
-    '<rect class="failed" x="354.6" y="36" width="4.8" height="36" ',
-    '<rect class="plain" x="354.6" y="0" width="4.8" height="72" ',
-    '<rect class="plain" x="0.6" y="0" width="4.8" height="72" ',
-    '<rect class="failed" x="0.6" y="36" width="4.8" height="36" ',
-  ]);
+  // Two minutes with successes, two with failures; two with requests, one of which with a 5xx.
+  const bars = [...(await html()).matchAll(/<rect\s+class="(\w+)"/g)].map(([, kind]) => kind);
+  expect(bars.join(' ')).toBe('ok ok failed failed plain plain failed');
 
   rig.clock.skip(13 * HOUR_MS);
   expect(await page()).toContain('Age of the cached list at most 13 h 15 h 0 6 h ago now');
-  const [, points] = /points="([^"]*)"/.exec(await html()) ?? [];
-  expect(points?.split(' ')).toHaveLength(360);
 });
 
 test('it is not cached, and its command has the address by which the page was reached, if that is allowed', async () => {
@@ -274,44 +259,24 @@ test('it is not cached, and its command has the address by which the page was re
   expect(text).not.toContain('accept=shrunk');
 });
 
-test('a time span is shown in its two largest units, and rounded', () => {
-  const spans = [-1, 119_499, 119_500, 59.5 * 60_000, HOUR_MS + 60_000, 73.5 * HOUR_MS];
-  expect(spans.map((ms) => formatDuration(ms).replaceAll('\u00A0', ' '))).toEqual([
-    '0 s',
-    '119 s',
-    '2 min',
-    '1 h',
-    '1 h 1 min',
-    '3 d 1 h',
-  ]);
-});
-
 test('whatever is put into the page is text', () => {
   expect(toHtml`<b>${`<&"'>`}</b>`.html).toBe('<b>&#60;&#38;&#34;&#39;&#62;</b>');
 });
 
-test('an unusable secret file and failing stores are told with their consequences, without addresses, until they work', async () => {
-  const folder = temporaryFolder();
-  const [file, lists] = [join(folder, 'token'), join(folder, 'missing')];
-  writeFileSync(file, TOKEN);
+test('failing stores are told with their consequences, without addresses, until they work', async () => {
+  const lists = join(temporaryFolder(), 'missing');
   rig = await startLoadedRig({
     env: {
-      PROVIDER_ACCESS_TOKEN: '',
-      PROVIDER_ACCESS_TOKEN_FILE: file,
       CACHE_SNAPSHOT_FILE: join(lists, 'list'),
       // A free port may be taken by another program meanwhile; nobody is given one below 1024.
       CACHE_REDIS_URL: 'redis://user:SECRET-password@127.0.0.1:997',
     },
   });
-  writeFileSync(file, '');
-  expect(await refresh(rig)).toBeUndefined();
-  for (const line of ['PROVIDER_ACCESS_TOKEN_FILE: is empty', 'CACHE_REDIS_URL: ', 'be written'])
-    await logged(line);
+  for (const line of ['CACHE_REDIS_URL: ', 'be written']) await logged(line);
   rig.clock.skip(65_000);
   const text = await page();
   for (const sentence of [
     '! sandbox: Users get the current list, but something needs attention.',
-    'The secret in PROVIDER_ACCESS_TOKEN_FILE cannot be used: it is empty; write the secret into it. Since 00:16:40 (65 s): the last usable one stays in use.',
     'Redis (CACHE_REDIS_URL) cannot be used. Each replica loads the list by itself',
     'The snapshot file (CACHE_SNAPSHOT_FILE) cannot be used.',
     'Failing since 00:16:40 (65 s). Details: cannot be written (ENOENT)',
@@ -325,9 +290,6 @@ test('an unusable secret file and failing stores are told with their consequence
       CACHE_REDIS_URL: { works: false },
       CACHE_SNAPSHOT_FILE: { works: false, failingSince: '2026-01-01T00:16:40.000Z' },
     },
-    secretFiles: {
-      PROVIDER_ACCESS_TOKEN_FILE: { usable: false, unusableSince: '2026-01-01T00:16:40.000Z' },
-    },
   });
 
   // It says the newest reason, and since when there has been one.
@@ -339,12 +301,9 @@ test('an unusable secret file and failing stores are told with their consequence
 
   rmSync(lists);
   mkdirSync(lists);
-  writeFileSync(file, TOKEN);
   await meet('healthy');
   await logged('CACHE_SNAPSHOT_FILE: works again');
-  const later = await page();
-  for (const variable of ['CACHE_SNAPSHOT_FILE', 'PROVIDER_ACCESS_TOKEN_FILE'])
-    expect(later).not.toContain(variable);
+  expect(await page()).not.toContain('CACHE_SNAPSHOT_FILE');
 
   // What users get comes first.
   await meet('unavailable');
