@@ -1,6 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { response } from 'express';
-import { ServerResponse } from 'node:http';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { ENCODINGS } from '../../src/banks/representation.ts';
 import { MAX_HEADER_BYTES } from '../../src/http-front/limits.ts';
 import { startBothPaths, type BothPaths } from '../helpers/both-paths.ts';
@@ -130,29 +128,6 @@ test.each(CASES)(
     await expectSame(request, takes);
   },
 );
-
-describe('whatever extends Express, as agents do, sees each request that the hot path does not answer', () => {
-  // The documented way is the prototype of every response.
-  beforeAll(() => {
-    Object.assign(response, {
-      writeHead(this: ServerResponse, ...given: Parameters<ServerResponse['writeHead']>) {
-        return ServerResponse.prototype.writeHead.apply(this.setHeader('X-By', 'Express'), given);
-      },
-    });
-  });
-  afterAll(() => void Reflect.deleteProperty(response, 'writeHead'));
-
-  test.each([
-    ['on', 'GET', get(), null],
-    ['on', 'HEAD', get().replace('GET', 'HEAD'), 'Express'],
-    ['off', 'GET', get(), 'Express'],
-    ['off', 'a revalidation', get('If-None-Match: *'), 'Express'],
-  ])('HOT_PATH=%s: %s', async (hotPath, _what, request, by) => {
-    const { url } = hotPath === 'on' ? paths.hot : paths.express;
-    const [answer] = await sendRaw(url, `${request}\r\n\r\n`, { methods: [request.slice(0, 4)] });
-    expect(answer?.headers.get('x-by') ?? null).toBe(by);
-  });
-});
 
 test('both answer alike a second later, with a stale list, and with a changed one', async () => {
   const { clock, emulator, hot, express } = paths;

@@ -1,7 +1,5 @@
 import { expect, test } from '@jest/globals';
 import { postRefresh } from '../../helpers/management-port.ts';
-import { startProcess } from '../../helpers/process.ts';
-import { sendRaw } from '../../helpers/raw-http.ts';
 import { startLoadedRig, startRig, type Rig } from '../../helpers/rig.ts';
 import { MANAGEMENT_TOKEN } from '../../helpers/sandbox.ts';
 import { eventually } from '../../helpers/wait-until.ts';
@@ -155,14 +153,4 @@ test('the line of a request has the bytes of the content that was sent', async (
     );
   await eventually(() => bytes().length === 5);
   expect(bytes()).toEqual([`GET ${list}`, `GET ${problem}`, 'HEAD 0', 'HEAD 0', 'GET 0']);
-});
-
-test('a malformed target is refused before Express reads it, which would make Node print a warning', async () => {
-  rig = await startRig();
-  const service = await startProcess({ PROVIDER_SANDBOX_BASE_URL: rig.emulator.baseUrl });
-  const [answer] = await sendRaw(service.url, 'GET http://a:b/banks HTTP/1.1\r\nHost: a\r\n\r\n');
-  expect(answer?.status).toBe(400);
-  await service.end('SIGINT');
-  expect(service.written()).toContain('"path":"http://a:b/banks","statusCode":400');
-  expect(service.written()).not.toContain('Warning');
 });
