@@ -21,7 +21,7 @@ export const examine = async (config: Config, options: PartsOptions) => {
   const { snapshotFile } = config.cache;
   const content = outcome instanceof LoadError ? Buffer.from('doctor') : outcome.json;
   const stores = [
-    ...(config.secrets.CACHE_REDIS_URL ? [await tryRedis(config, parts, content)] : []),
+    ...(config.secrets.CACHE_REDIS_URL ? [await tryRedis(config, parts)] : []),
     ...(snapshotFile === undefined ? [] : [await trySnapshot(snapshotFile, parts, content)]),
   ];
   // What a service would hold that started now.

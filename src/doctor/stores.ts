@@ -1,21 +1,18 @@
-import { randomUUID } from 'node:crypto';
 import { link, rm } from 'node:fs/promises';
 import type { SavedList } from '../banks/fleet.ts';
-import { systemClock, withDeadline } from '../clock.ts';
+import { systemClock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
 import { whyNoSnapshot } from '../config/snapshot-path.ts';
 import { codeOf } from '../error-code.ts';
 import { variableOf } from '../secrets/secret.ts';
-import { keysOf, loadRedis, type RedisClient } from '../sharing/redis-client.ts';
-import { reasonOf } from '../sharing/redis-errors.ts';
-import { REDIS_LIMIT_MS } from '../sharing/redis-fleet.ts';
+import { createRedisFleet } from '../sharing/redis-fleet.ts';
 import { createSnapshotFile, replaceFile, writeFailure } from '../sharing/snapshot-file.ts';
 import { createStoreReport, describeStoreFailure, StoreError } from '../sharing/store-report.ts';
 import type { TriedLoad } from './load.ts';
 import { elapsedSince, type Step } from './report.ts';
 
-// Tries each configured store once: reads the list that is there, and writes something of the same
-// size as the new one. What is there stays, and a service that runs meanwhile is not disturbed.
+// Tries each configured store once: reads the list that is there, and writes. What is there stays,
+// and a service that runs meanwhile is not disturbed.
 
 interface TriedStore {
   readonly step: Step;
@@ -23,60 +20,39 @@ interface TriedStore {
   readonly saved?: SavedList | undefined;
 }
 
-/** What the doctor writes into Redis expires after this. */
-const LIFE_MS = 1_000;
-
-/** One look at the list, and one write under a key of its own. */
+/** Looks at Redis once, and puts the hold that is there into its place once more. */
 export const tryRedis = async (
   config: Config,
   { secrets, envelope }: TriedLoad['parts'],
-  content: Buffer,
 ): Promise<TriedStore> => {
   const startedAtMs = performance.now();
-  let redis: RedisClient | undefined;
-  try {
-    const connect = await loadRedis();
-    const url = await secrets.read('CACHE_REDIS_URL');
-    const client = await within((signal) => connect({ url, signal, onError: () => undefined }));
-    redis = client;
-    const keys = keysOf(await envelope.namespace());
-    const { body, timeUs } = await within(() => client.look(keys, ''));
-    const own = keysOf(`doctor-${randomUUID()}`);
-    const written = { ownId: '', unusable: '', envelope: content, ms: LIFE_MS };
-    await within(() => client.publish(own, written));
-    let problem: string | undefined;
-    const open = () =>
-      envelope.open(body, timeUs / 1_000).catch((error: unknown) => {
-        problem = describeStoreFailure(error);
-        return undefined;
-      });
-    const saved = body.length === 0 ? undefined : await open();
-    return {
-      step: toStep('redis', `read and written in ${elapsedSince(startedAtMs)}`, problem),
-      saved,
-    };
-  } catch (error) {
-    const step: Step = {
-      name: 'redis',
-      result: 'FAIL',
-      message: `Redis ${reasonOf(error)}`,
-      next: [
-        'Check host, port, user and password, and the scheme: rediss: with TLS, redis: without. An authority of its own is named by NODE_EXTRA_CA_CERTS.',
-      ],
-      variables: [variableOf('CACHE_REDIS_URL', config.secrets)],
-    };
-    return { step };
-  } finally {
-    redis?.destroy();
-  }
-};
-
-const within = <T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> =>
-  withDeadline(work, {
-    limitMs: REDIS_LIMIT_MS,
+  const variable = variableOf('CACHE_REDIS_URL', config.secrets);
+  const report = createStoreReport(variable, systemClock);
+  const fleet = createRedisFleet({
+    envelope,
+    policy: config.cache,
     clock: systemClock,
-    timeoutError: () => new StoreError('does not answer in time'),
+    ioClock: systemClock,
+    readUrl: () => secrets.read('CACHE_REDIS_URL'),
+    report,
   });
+  const { up, list: saved, hold, holdLeftMs } = await fleet.look('');
+  const isWritten = up && (await fleet.hold(hold, hold, holdLeftMs)) !== 'no_redis';
+  fleet.close();
+  const problem = report.state().failing?.reason;
+  const step: Step = isWritten
+    ? toStep('redis', `read and written in ${elapsedSince(startedAtMs)}`, problem)
+    : {
+        name: 'redis',
+        result: 'FAIL',
+        message: `Redis ${problem}`,
+        next: [
+          'Check host, port, user and password, and the scheme: rediss: with TLS, redis: without. An authority of its own is named by NODE_EXTRA_CA_CERTS.',
+        ],
+        variables: [variable],
+      };
+  return { step, saved };
+};
 
 /** Of a store that works; `problem` is why the list in it cannot be used. */
 const toStep = (name: string, message: string, problem: string | undefined): Step =>
@@ -85,8 +61,8 @@ const toStep = (name: string, message: string, problem: string | undefined): Ste
     : { name, result: 'note', message: `${message}; ${problem}` };
 
 /**
- * Reads the file, and writes one beside it: the file itself may be in use, by a service that runs
- * as another user.
+ * Reads the file, and writes one as long as the new list beside it: the file itself may be in use,
+ * by a service that runs as another user.
  */
 export const trySnapshot = async (
   path: string,

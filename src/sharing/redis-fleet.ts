@@ -30,7 +30,7 @@ export interface RedisFleetOptions {
 }
 
 /** Longest time for a connection, and for each operation: a stalled Redis delays the loop by it. */
-export const REDIS_LIMIT_MS = 1_000;
+const REDIS_LIMIT_MS = 1_000;
 
 export const createRedisFleet = (options: RedisFleetOptions): Fleet & { close(): void } => {
   const { readUrl, envelope, policy, clock, ioClock, report } = options;
