@@ -1,4 +1,3 @@
-import type { LookupFunction } from 'node:net';
 import type { GuardPolicy } from './banks/guard.ts';
 import { systemClock, type Clock } from './clock.ts';
 import { passwordsAndKeysOf, type Config } from './config/config.ts';
@@ -21,11 +20,10 @@ export interface PartsOptions {
   readonly clock?: Clock | undefined;
   /** A number in [0, 1), for jitter. */
   readonly random?: (() => number) | undefined;
-  readonly lookup?: LookupFunction | undefined;
 }
 
 export const createParts = (config: Config, options: PartsOptions) => {
-  const { version, redaction, lookup, onEvent = () => undefined } = options;
+  const { version, redaction, onEvent = () => undefined } = options;
   const { clock = systemClock, random = Math.random } = options;
   const { banks, cache } = config;
   const { addSecret, findEcho } = redaction;
@@ -44,7 +42,6 @@ export const createParts = (config: Config, options: PartsOptions) => {
     addSecret,
     findEcho,
     onEvent,
-    lookup,
   });
   const envelope = createEnvelope({
     provider: config.provider,

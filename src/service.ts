@@ -1,4 +1,3 @@
-import type { LookupFunction } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { createBankList } from './banks/bank-list.ts';
 import { createSoleReplica } from './banks/fleet.ts';
@@ -30,7 +29,6 @@ export interface ServiceOptions {
   readonly ioClock?: Clock;
   /** A number in [0, 1), for jitter. */
   readonly random?: () => number;
-  readonly lookup?: LookupFunction;
   readonly compressors?: Compressors;
 }
 

@@ -1,4 +1,3 @@
-import type { LookupFunction } from 'node:net';
 import { LoadError, STOPPING } from '../banks/load-error.ts';
 import { readList, type LoadedList } from '../banks/reading/list-reader.ts';
 import { withDeadline, type Clock } from '../clock.ts';
@@ -31,21 +30,18 @@ export interface ProviderOptions {
   /** The variable whose secret a list contains: such a list is refused. */
   readonly findEcho: (json: string) => string | undefined;
   readonly onEvent: (event: TokenEvent | ProviderEvent) => void;
-  /** Resolves host names; by default Node does. */
-  readonly lookup?: LookupFunction | undefined;
 }
 
 export const createProvider = (
   { provider, banks, secrets: sources }: Pick<Config, 'provider' | 'banks' | 'secrets'>,
   options: ProviderOptions,
 ) => {
-  const { clock, version, lookup, secrets, findEcho, onEvent } = options;
+  const { clock, version, secrets, findEcho, onEvent } = options;
   const { grants, environment, timeoutMs, maxBodyBytes, proxies } = provider;
   const exchange = createExchange({
     userAgent: `banks-bff/${version}`,
     tls: secrets.tlsContext,
     proxies,
-    lookup,
   });
   const closing = new AbortController();
   /** Undefined: the token is a fixed one, and read at each use. */

@@ -1,4 +1,3 @@
-import type { LookupFunction } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import zlib, { type BrotliOptions, type InputType, type ZlibOptions } from 'node:zlib';
@@ -35,8 +34,6 @@ export interface RigOptions {
   readonly startedLaterByMs?: number;
   /** For the deadlines of real input and output; by default one that nothing has to wait for. */
   readonly ioClock?: Clock;
-  /** Resolves the provider's name. */
-  readonly lookup?: LookupFunction;
   /** How many lines the log has lost; by default none. */
   readonly lostLines?: () => number;
   /** The random numbers for jitter; by default always 0.5. */
@@ -75,7 +72,6 @@ export const openRig = async (options: RigOptions = {}) => {
     ioClock: options.ioClock ?? patientClock,
     random: options.random ?? (() => 0.5),
     compressors: QUICK_COMPRESSORS,
-    ...(options.lookup && { lookup: options.lookup }),
   });
   const { publicUrl, managementUrl = '' } = await service.start();
 
