@@ -16,15 +16,12 @@ export interface PartsOptions {
   /** Is given every secret. */
   readonly redaction: Redaction;
   readonly onEvent?: (event: ProviderEvent | TokenEvent | SecretFileEvent) => void;
-  // For tests; by default the system's.
+  /** For tests; by default the system's. */
   readonly clock?: Clock | undefined;
-  /** A number in [0, 1), for jitter. */
-  readonly random?: (() => number) | undefined;
 }
 
 export const createParts = (config: Config, options: PartsOptions) => {
-  const { version, redaction, onEvent = () => undefined } = options;
-  const { clock = systemClock, random = Math.random } = options;
+  const { version, redaction, clock = systemClock, onEvent = () => undefined } = options;
   const { banks, cache } = config;
   const { addSecret, findEcho } = redaction;
   for (const [variable, keys] of passwordsAndKeysOf(config)) addSecret(variable, keys);
@@ -37,7 +34,6 @@ export const createParts = (config: Config, options: PartsOptions) => {
   const provider = createProvider(config, {
     version,
     clock,
-    random,
     secrets,
     addSecret,
     findEcho,

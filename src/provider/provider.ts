@@ -22,8 +22,6 @@ export interface ProviderEvent {
 export interface ProviderOptions {
   readonly version: string;
   readonly clock: Clock;
-  /** A number in [0, 1), for jitter. */
-  readonly random: () => number;
   readonly secrets: Pick<Secrets, 'read' | 'tlsContext'>;
   /** Is given each granted token before it is used. */
   readonly addSecret: (variable: string, parts: readonly string[]) => void;

@@ -24,8 +24,6 @@ export interface GrantedTokensOptions {
   /** The longest time for one request. */
   readonly timeoutMs: number;
   readonly clock: Clock;
-  /** A number in [0, 1), for jitter. */
-  readonly random: () => number;
   /** Aborts when the service stops: no request is made, and no event emitted after that. */
   readonly closing: AbortSignal;
   readonly secrets: Pick<Secrets, 'read'>;
@@ -47,13 +45,19 @@ interface GrantedToken {
 const NEW_MS = 60_000;
 
 /**
+ * The share of its lifetime after which a token is renewed. In the rest the endpoint can be
+ * unavailable before a load must wait for it.
+ */
+const RENEWAL_SHARE = 0.85;
+
+/**
  * Tokens by the client-credentials grant. There is one request at a time, whoever needs a token;
  * one that fails leaves a valid token in use. Nobody waits for the renewal of a token that is
  * valid, and no timer makes one: a list is loaded once per CACHE_TTL, and its back-off is that of
  * the token's requests too.
  */
 export const createGrantedTokens = (source: Grants, options: GrantedTokensOptions) => {
-  const { clock, random, closing, addSecret, onEvent } = options;
+  const { clock, closing, addSecret, onEvent } = options;
   const requestGrant = createGrantRequest(source, options);
   let granted: GrantedToken | undefined;
   let underWay: Promise<string> | undefined;
@@ -70,7 +74,7 @@ export const createGrantedTokens = (source: Grants, options: GrantedTokensOption
       granted = {
         text: token,
         grantedAtMs,
-        renewAtMs: grantedAtMs + lifetimeMs * renewalShare(random()),
+        renewAtMs: grantedAtMs + lifetimeMs * RENEWAL_SHARE,
         expiresAtMs: grantedAtMs + lifetimeMs,
       };
       onEvent({ type: 'token-renewed' });
@@ -124,13 +128,6 @@ export const createGrantedTokens = (source: Grants, options: GrantedTokensOption
     },
   };
 };
-
-/**
- * The share of its lifetime after which a token is renewed: 80 % to 90 %. The endpoint can then be
- * unavailable for a tenth of the lifetime before anybody must wait for it, and replicas that started
- * together renew at different times.
- */
-const renewalShare = (random: number): number => 0.8 + 0.1 * random;
 
 /** A grant has a few hundred bytes, or a few thousand with a large JWT. */
 const MAX_GRANT_BYTES = 65_536;

@@ -191,7 +191,7 @@ describe('the client-credentials grant', () => {
     await startGranted();
     await eventually(hasList);
     rig.emulator.behaveToken('hang');
-    // Of 3,600 s: with a random number of 0.5 the token is renewed after 3,060 s.
+    // The token is renewed after 85 % of 3,600 s.
     rig.clock.skip(3_060_001);
     for (let load = 0; load < 2; load += 1) expect(await refresh(rig)).toBeUndefined();
     await eventually(() => rig.emulator.tokenCalls() === 2);
