@@ -41,6 +41,9 @@ interface GrantedToken {
   readonly expiresAtMs: number;
 }
 
+/** A grant has a few hundred bytes, or a few thousand with a large JWT. */
+const MAX_GRANT_BYTES = 65_536;
+
 /** A provider that refuses a token so new would refuse the next one too. */
 const NEW_MS = 60_000;
 
@@ -57,19 +60,40 @@ const RENEWAL_SHARE = 0.85;
  * the token's requests too.
  */
 export const createGrantedTokens = (source: Grants, options: GrantedTokensOptions) => {
-  const { clock, closing, addSecret, onEvent } = options;
-  const requestGrant = createGrantRequest(source, options);
+  const { exchange, environment, timeoutMs, clock, closing, secrets, addSecret, onEvent } = options;
   let granted: GrantedToken | undefined;
   let underWay: Promise<string> | undefined;
 
   const isValid = (token: GrantedToken | undefined): token is GrantedToken =>
     token !== undefined && clock.monotonicMs() < token.expiresAtMs;
 
+  /** One request to the token endpoint; the client's secret is read anew for each. */
+  const requestGrant = async (signal: AbortSignal): Promise<Grant> => {
+    const secret = await secrets.read('PROVIDER_CLIENT_SECRET');
+    const { headers, body } = writeTokenRequest(source, secret);
+    const response = await exchange({
+      peer: 'the token endpoint',
+      url: new URL(source.url.reveal()),
+      headers,
+      body,
+      maxBodyBytes: MAX_GRANT_BYTES,
+      // With another status it says no more than the status.
+      needsBody: (status) => status < 500 && status !== 429,
+      signal,
+    });
+    return readGrant(response, { field: source.field, environment, nowMs: clock.wallMs() });
+  };
+
   const requestToken = async (): Promise<string> => {
     // A lifetime begins at the endpoint, at some time after this.
     const grantedAtMs = clock.monotonicMs();
     try {
-      const { token, lifetimeMs } = await requestGrant();
+      const { token, lifetimeMs } = await withDeadline(requestGrant, {
+        limitMs: timeoutMs,
+        clock,
+        timeoutError: () => noResponseInTime('the token endpoint', timeoutMs),
+        signal: closing,
+      });
       addSecret('PROVIDER_TOKEN_URL (token)', [token]);
       granted = {
         text: token,
@@ -127,37 +151,4 @@ export const createGrantedTokens = (source: Grants, options: GrantedTokensOption
       );
     },
   };
-};
-
-/** A grant has a few hundred bytes, or a few thousand with a large JWT. */
-const MAX_GRANT_BYTES = 65_536;
-
-/** One request to the token endpoint; the client's secret is read anew for each. */
-const createGrantRequest = (
-  source: Grants,
-  { exchange, environment, timeoutMs, clock, closing, secrets }: GrantedTokensOptions,
-): (() => Promise<Grant>) => {
-  const { url, field } = source;
-  const requestGrant = async (signal: AbortSignal): Promise<Grant> => {
-    const secret = await secrets.read('PROVIDER_CLIENT_SECRET');
-    const { headers, body } = writeTokenRequest(source, secret);
-    const response = await exchange({
-      peer: 'the token endpoint',
-      url: new URL(url.reveal()),
-      headers,
-      body,
-      maxBodyBytes: MAX_GRANT_BYTES,
-      // With another status it says no more than the status.
-      needsBody: (status) => status < 500 && status !== 429,
-      signal,
-    });
-    return readGrant(response, { field, environment, nowMs: clock.wallMs() });
-  };
-  return () =>
-    withDeadline(requestGrant, {
-      limitMs: timeoutMs,
-      clock,
-      timeoutError: () => noResponseInTime('the token endpoint', timeoutMs),
-      signal: closing,
-    });
 };
