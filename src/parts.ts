@@ -23,22 +23,14 @@ export interface PartsOptions {
 export const createParts = (config: Config, options: PartsOptions) => {
   const { version, redaction, clock = systemClock, onEvent = () => undefined } = options;
   const { banks, cache } = config;
-  const { addSecret, findEcho } = redaction;
-  for (const [variable, keys] of passwordsAndKeysOf(config)) addSecret(variable, keys);
+  for (const [variable, keys] of passwordsAndKeysOf(config)) redaction.addSecret(variable, keys);
   const secrets = createSecrets(config.secrets, {
     environment: config.provider.environment,
-    addSecret,
+    addSecret: redaction.addSecret,
     clock,
     onEvent,
   });
-  const provider = createProvider(config, {
-    version,
-    clock,
-    secrets,
-    addSecret,
-    findEcho,
-    onEvent,
-  });
+  const provider = createProvider(config, { version, clock, secrets, redaction, onEvent });
   const envelope = createEnvelope({
     provider: config.provider,
     banks,

@@ -2,6 +2,7 @@ import { LoadError, STOPPING } from '../banks/load-error.ts';
 import { readList, type LoadedList } from '../banks/reading/list-reader.ts';
 import { withDeadline, type Clock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
+import type { Redaction } from '../secrets/redaction.ts';
 import { headersIn } from '../secrets/secret.ts';
 import type { Secrets } from '../secrets/secrets.ts';
 import { noResponseInTime, toLoadError, type Peer } from './errors.ts';
@@ -23,10 +24,8 @@ export interface ProviderOptions {
   readonly version: string;
   readonly clock: Clock;
   readonly secrets: Pick<Secrets, 'read' | 'tlsContext'>;
-  /** Is given each granted token before it is used. */
-  readonly addSecret: (variable: string, parts: readonly string[]) => void;
-  /** The variable whose secret a list contains: such a list is refused. */
-  readonly findEcho: (json: string) => string | undefined;
+  /** Is given each granted token before it is used, and finds secrets in lists. */
+  readonly redaction: Pick<Redaction, 'addSecret' | 'findEcho'>;
   readonly onEvent: (event: TokenEvent | ProviderEvent) => void;
 }
 
@@ -34,7 +33,7 @@ export const createProvider = (
   { provider, banks, secrets: sources }: Pick<Config, 'provider' | 'banks' | 'secrets'>,
   options: ProviderOptions,
 ) => {
-  const { clock, version, secrets, findEcho, onEvent } = options;
+  const { clock, version, secrets, redaction, onEvent } = options;
   const { grants, environment, timeoutMs, maxBodyBytes, proxies } = provider;
   const exchange = createExchange({
     userAgent: `banks-bff/${version}`,
@@ -106,7 +105,7 @@ export const createProvider = (
     if (response.status === 401) throw unauthorized(provider.tokenVariable);
     if (response.status !== 200) throw toStatusError('the provider', response, clock.wallMs());
     const list = readList(response.body, banks);
-    const echoed = findEcho(list.json.toString());
+    const echoed = redaction.findEcho(list.json.toString());
     if (echoed !== undefined)
       throw new LoadError('echoed_secret', `a published value contains the secret of ${echoed}`);
     return { ...list, hasNextPage: namesNextPage(response.headers['link']) };

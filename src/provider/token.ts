@@ -1,6 +1,7 @@
 import { LoadError } from '../banks/load-error.ts';
 import { withDeadline, type Clock } from '../clock.ts';
 import type { Grants } from '../config/config.ts';
+import type { Redaction } from '../secrets/redaction.ts';
 import type { Secrets } from '../secrets/secrets.ts';
 import { noResponseInTime, toLoadError } from './errors.ts';
 import type { Exchange } from './exchange.ts';
@@ -28,7 +29,7 @@ export interface GrantedTokensOptions {
   readonly closing: AbortSignal;
   readonly secrets: Pick<Secrets, 'read'>;
   /** Is given each token before it is used. */
-  readonly addSecret: (variable: string, parts: readonly string[]) => void;
+  readonly redaction: Pick<Redaction, 'addSecret'>;
   readonly onEvent: (event: TokenEvent) => void;
 }
 
@@ -60,7 +61,7 @@ const RENEWAL_SHARE = 0.85;
  * the token's requests too.
  */
 export const createGrantedTokens = (source: Grants, options: GrantedTokensOptions) => {
-  const { exchange, environment, timeoutMs, clock, closing, secrets, addSecret, onEvent } = options;
+  const { exchange, environment, timeoutMs, clock, closing, secrets, redaction, onEvent } = options;
   let granted: GrantedToken | undefined;
   let underWay: Promise<string> | undefined;
 
@@ -94,7 +95,7 @@ export const createGrantedTokens = (source: Grants, options: GrantedTokensOption
         timeoutError: () => noResponseInTime('the token endpoint', timeoutMs),
         signal: closing,
       });
-      addSecret('PROVIDER_TOKEN_URL (token)', [token]);
+      redaction.addSecret('PROVIDER_TOKEN_URL (token)', [token]);
       granted = {
         text: token,
         grantedAtMs,
