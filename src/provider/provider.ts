@@ -86,22 +86,25 @@ export const createProvider = (
    */
   const requestWithToken = async (
     signal: AbortSignal,
-    waitFor: (peer: Peer) => void,
+    nowAsking: (peer: Peer) => void,
   ): Promise<ExchangeResponse> => {
     if (!granted) return requestBanks(await secrets.read('PROVIDER_ACCESS_TOKEN'), signal);
-    waitFor('the token endpoint');
+    nowAsking('the token endpoint');
     const token = await granted.current();
-    waitFor('the provider');
+    nowAsking('the provider');
     const response = await requestBanks(token, signal);
     if (response.status !== 401 && response.status !== 403) return response;
-    waitFor('the token endpoint');
+    nowAsking('the token endpoint');
     const newer = await granted.newerThan(token);
-    waitFor('the provider');
+    nowAsking('the provider');
     return newer === undefined ? response : requestBanks(newer, signal);
   };
 
-  const load = async (signal: AbortSignal, waitFor: (peer: Peer) => void): Promise<LoadedList> => {
-    const response = await requestWithToken(signal, waitFor);
+  const load = async (
+    signal: AbortSignal,
+    nowAsking: (peer: Peer) => void,
+  ): Promise<LoadedList> => {
+    const response = await requestWithToken(signal, nowAsking);
     if (response.status === 401) throw unauthorized(provider.tokenVariable);
     if (response.status !== 200) throw toStatusError('the provider', response, clock.wallMs());
     const list = readList(response.body, banks);
@@ -119,9 +122,9 @@ export const createProvider = (
      */
     load: async (ended?: AbortSignal): Promise<LoadedList> => {
       let peer: Peer = 'the provider';
-      const waitFor = (next: Peer): void => void (peer = next);
+      const nowAsking = (next: Peer): void => void (peer = next);
       try {
-        return await withDeadline((signal) => load(signal, waitFor), {
+        return await withDeadline((signal) => load(signal, nowAsking), {
           limitMs: timeoutMs,
           clock,
           timeoutError: () => noResponseInTime(peer, timeoutMs),
