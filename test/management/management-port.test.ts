@@ -131,6 +131,7 @@ describeWithRedis('with Redis', () => {
     expect(await later).toMatchObject({ outcome: 'ok' });
     answer();
     expect(await overtaken).toMatchObject({ code: 'overtaken', secretFiles: {} });
+    expect(rig.log()).not.toContain('load failed');
     await eventually(async () => {
       clock.advance(1_000);
       return (await bankCount()) === BANKS.length;

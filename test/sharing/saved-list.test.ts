@@ -7,7 +7,7 @@ import type { Emulator } from '../../emulator/emulator.ts';
 import { checkConfig } from '../../src/config/environment.ts';
 import type { EnvironmentVariables } from '../../src/config/variables.ts';
 import { BANKS, emulate } from '../helpers/emulate.ts';
-import { startRig, stopAtOnce, type Rig } from '../helpers/rig.ts';
+import { plannedInMs, startRig, stopAtOnce, type Rig } from '../helpers/rig.ts';
 import { SANDBOX } from '../helpers/sandbox.ts';
 import { temporaryFolder } from '../helpers/temporary-folder.ts';
 import { eventually } from '../helpers/wait-until.ts';
@@ -87,6 +87,9 @@ describe('a restart in an outage', () => {
     for (const name of ['etag', 'last-modified'])
       expect(second.headers[name]).toBe(first.headers[name]);
     expect(second.headers['cache-status']).toMatch(/ttl=(1799|1800);?/);
+    expect(emulator.listCalls()).toBe(1);
+    // Loads as if it had loaded the list itself: 23 s before that is stale.
+    expect(await plannedInMs(after)).toBe(HOUR / 2 - 23_000);
   });
 
   test('serves a list past its TTL for as long as CACHE_MAX_STALE says, and none after that', async () => {
