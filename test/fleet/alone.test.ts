@@ -153,7 +153,6 @@ describe('a service by itself', () => {
     });
     // Without the memory of its content, the last one would have shrunk from 100.
     for (count of [12, 20, 10, 100, 20]) {
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
       await refresh(stage, replica);
       // A refresh alone accepts nothing.
       expect(replica.list.served()?.list).toMatchObject({ count, accepted: undefined });

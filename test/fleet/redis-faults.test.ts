@@ -43,9 +43,23 @@ describe('Redis', () => {
     await stage.pass(5_000);
     expect(a.version()).toBe(b.version());
     expectInRedis(stage, a);
-    expect(await callsIn(stage, 5 * TTL_MS)).toBe(5);
     for (const { reports } of [a, b])
       expect(reports.map(({ type }) => type)).toEqual(['store-failed', 'store-recovered']);
+    expect(await callsIn(stage, 5 * TTL_MS)).toBe(5);
+  });
+
+  test('that was full works again for whoever writes, or sees that another one has written', async () => {
+    const { stage, a, b } = await startTwo();
+    stage.redis.suffer('full');
+    stage.answer(outage);
+    await refresh(stage, b);
+    stage.redis.suffer(undefined);
+    await stage.pass(SOON_MS);
+    expect(b.reports.map(({ type }) => type)).toEqual(['store-failed']);
+    stage.answer(10);
+    await refresh(stage, a);
+    await stage.pass(SOON_MS);
+    expect(b.reports.map(({ type }) => type)).toEqual(['store-failed', 'store-recovered']);
   });
 
   test('that is silent holds back the start of a replica for a second', async () => {

@@ -32,12 +32,10 @@ export const startAlone = async (
 
 /** Starts replicas, one after the other; the first load has ended. */
 export const start = async (stage: Stage, ...replicas: readonly Replica[]): Promise<void> => {
-  /* oxlint-disable no-await-in-loop -- one after the other */
   for (const replica of replicas) {
     await replica.start();
     await stage.pass(1);
   }
-  /* oxlint-enable no-await-in-loop */
 };
 
 /** Two replicas that share a list. */
