@@ -1,9 +1,9 @@
 import { formatCount } from '../format.ts';
 import { LoadError } from './load-error.ts';
-import { showName } from './field-names.ts';
 import { countUnusable, type FieldRule } from './reading/entry.ts';
 import type { ListContent, ReadList } from './reading/list-reader.ts';
 import { countFilled, JSON_TYPES, MAX_FIELD_NAMES } from './reading/profile.ts';
+import { showName } from './reading/provider-fields.ts';
 
 // May a loaded list replace the one that is cached? A list that lost too many entries, or too many
 // values of a field, is refused until an operator accepts it. Pure. Messages name fields, counts

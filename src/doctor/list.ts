@@ -1,9 +1,8 @@
-import { isPlainName } from '../banks/field-names.ts';
-import { suggestFields } from '../banks/field-suggestion.ts';
 import { guard, type GuardedList } from '../banks/guard.ts';
 import { LoadError } from '../banks/load-error.ts';
 import { REJECTION_REASONS, valueAt } from '../banks/reading/entry.ts';
 import { readList, type LoadedList, type ReadList } from '../banks/reading/list-reader.ts';
+import { isPlainName, suggestFields } from '../banks/reading/provider-fields.ts';
 import { systemClock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
 import { formatCount } from '../format.ts';

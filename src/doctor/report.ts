@@ -1,7 +1,7 @@
-import { showName } from '../banks/field-names.ts';
 import type { LoadError } from '../banks/load-error.ts';
 import type { FieldRule } from '../banks/reading/entry.ts';
 import type { ReadList } from '../banks/reading/list-reader.ts';
+import { showName } from '../banks/reading/provider-fields.ts';
 import type { Config } from '../config/config.ts';
 import {
   BASE_URL_VARIABLES,

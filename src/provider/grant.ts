@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { isPlainName } from '../banks/field-names.ts';
 import { LoadError } from '../banks/load-error.ts';
 import { valueAt } from '../banks/reading/entry.ts';
+import { isPlainName } from '../banks/reading/provider-fields.ts';
 import type { Grants } from '../config/config.ts';
 import { isJsonObject, parseJson, type JsonObject } from '../json.ts';
 import { encodeForBasic, secretProblem } from '../secrets/secret.ts';

@@ -1,7 +1,7 @@
 import { pino, stdTimeFunctions, type DestinationStream, type Logger } from 'pino';
 import { isServable, type Freshness } from '../banks/freshness.ts';
-import { suggestFields } from '../banks/field-suggestion.ts';
 import { countUnusable, NOTHING_REJECTED, REJECTION_REASONS } from '../banks/reading/entry.ts';
+import { suggestFields } from '../banks/reading/provider-fields.ts';
 import type { LogLevel } from '../config/values.ts';
 import type { ServiceEvent } from './events.ts';
 

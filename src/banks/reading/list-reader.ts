@@ -13,7 +13,7 @@ import {
   type RejectedEntries,
 } from './entry.ts';
 import { createProfile, type ListProfile } from './profile.ts';
-import { createUpstreamFields, type PublishableField } from './upstream-fields.ts';
+import { createProviderFields, type PublishableField } from './provider-fields.ts';
 
 // Unknown bytes in; a checked and narrowed list out, or a LoadError that says why not. The
 // provider's responses and the lists of every store are read here, in one pass. The bound is the
@@ -77,7 +77,7 @@ export const readList = (
   const entries = entriesIn(bytes, listPath);
   const published = new Set<string>();
   let publishedBytes = 0;
-  const upstream = createUpstreamFields();
+  const providerFields = createProviderFields();
   const objectFields = new Set<string>();
   const profile = createProfile(fields?.map(({ name }) => name));
   const rejected = { ...NOTHING_REJECTED };
@@ -87,7 +87,7 @@ export const readList = (
       rejected.not_an_object += 1;
       continue;
     }
-    upstream.add(entry);
+    providerFields.add(entry);
     const bank = narrow(entry, fields);
     for (const name of absent) if (isFilled(bank[name])) absent.delete(name);
     const reason = whyUnusable(bank, requiredFields);
@@ -115,7 +115,7 @@ export const readList = (
     rejected,
     absentFields: rejected.not_an_object < entries.length ? [...absent] : [],
     objectFields,
-    publishableFields: upstream.finish(entries.length - rejected.not_an_object),
+    publishableFields: providerFields.finish(entries.length - rejected.not_an_object),
   };
 };
 
