@@ -1,6 +1,6 @@
 import { formatCount } from '../format.ts';
 import { LoadError } from './load-error.ts';
-import { countUnusable, type FieldRule } from './reading/entry.ts';
+import { countUnusable, describeRejected, type FieldRule } from './reading/entry.ts';
 import type { ListContent, ReadList } from './reading/list-reader.ts';
 import { countFilled, JSON_TYPES, MAX_FIELD_NAMES } from './reading/profile.ts';
 import { showName } from './reading/provider-fields.ts';
@@ -162,19 +162,13 @@ const assertFieldsExist = ({ absentFields }: ReadList, { fields = [] }: GuardPol
   );
 };
 
-const assertUsable = ({ count, rejected, objectFields }: ReadList, policy: GuardPolicy): void => {
+const assertUsable = ({ count, rejected }: ReadList, policy: GuardPolicy): void => {
   const unusable = countUnusable(rejected);
   const received = count + unusable + rejected.duplicate;
   if (unusable <= policy.maxShrink * received + ROUNDING) return;
-  const objects = [...objectFields].slice(0, MAX_DESCRIBED_FIELDS).map(showName);
-  const hint =
-    objects.length > 0
-      ? `; BANK_FIELDS names objects: ${objects.join(', ')}, not what is in them`
-      : '';
   throw new LoadError(
     'unusable_entries',
-    `${unusable} of ${received} entries are unusable${hint}`,
-    { fields: [...objectFields] },
+    `${unusable} of ${received} entries are unusable (${describeRejected(rejected)})`,
   );
 };
 

@@ -84,8 +84,12 @@ describe('whatever is held', () => {
   test('a list of which more than GUARD_MAX_SHRINK of the entries are unusable is refused', () => {
     const withJunk = (count: number, junk: number) => [...banks(count), ...times(junk, 7)];
     expect(verdict(undefined, withJunk(8, 2))).toBeUndefined();
-    expect(verdict(undefined, withJunk(79, 21))).toBe('21 of 100 entries are unusable');
-    expect(verdict(banks(79), withJunk(79, 21))).toBe('21 of 100 entries are unusable');
+    expect(verdict(undefined, withJunk(79, 21))).toBe(
+      '21 of 100 entries are unusable (21 not_an_object)',
+    );
+    expect(verdict(banks(79), withJunk(79, 21))).toBe(
+      '21 of 100 entries are unusable (21 not_an_object)',
+    );
   });
 
   test('repeated entries are no fault, and are no entries that are lost either', () => {
@@ -93,13 +97,6 @@ describe('whatever is held', () => {
     expect(verdict(banks(10), [...banks(10), ...banks(10)])).toBeUndefined();
     // They were received: 2 of 10 are unusable, not 2 of 2.
     expect(verdict(undefined, [...times(8, { name: 'A' }), 7, 7])).toBeUndefined();
-  });
-
-  test('objects in a field of BANK_FIELDS are named as what makes entries unusable', () => {
-    const fields = [{ name: 'id', from: 'ids' }];
-    expect(verdict(undefined, [{ ids: { a: 1 } }], { fields })).toBe(
-      '1 of 1 entries are unusable; BANK_FIELDS names objects: id, not what is in them',
-    );
   });
 });
 
@@ -117,7 +114,7 @@ describe('with nothing to compare with', () => {
     expect(offered([{ ispb: 1 }])).toBe(`${NONE} code; id (from bankId)`);
     expect(offered([{ code: 1 }, { bankId: 2 }])).toBeUndefined();
     // No entry is an object: that is what is wrong.
-    expect(offered([1, 2])).toBe('2 of 2 entries are unusable');
+    expect(offered([1, 2])).toBe('2 of 2 entries are unusable (2 not_an_object)');
   });
 
   test('a smaller list, or one with other types, is better than none', () => {

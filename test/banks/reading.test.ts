@@ -238,11 +238,6 @@ describe('of a list are known', () => {
     expect(read('[1]', rules).absentFields).toEqual([]);
   });
 
-  test('the fields that are objects', () => {
-    const body = '[{"ids":{"a":1,"b":{"c":2,"d":[{}]}},"x":1},{"ids":[[{"a":1}]],"x":2}]';
-    expect([...read(body, publishing('ids', 'x')).objectFields]).toEqual(['ids']);
-  });
-
   test('the fields that the provider sends, and how often those that can be published are filled', () => {
     const { publishableFields } = read(
       JSON.stringify([

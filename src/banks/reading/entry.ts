@@ -94,6 +94,12 @@ export const REJECTION_REASONS = Object.keys(NOTHING_REJECTED).filter(isRejectio
 export const countUnusable = (rejected: RejectedEntries): number =>
   REJECTION_REASONS.reduce((sum, reason) => sum + rejected[reason], -rejected.duplicate);
 
+/** Such as `3 object_value, 1 duplicate`; empty if none are left out. */
+export const describeRejected = (rejected: RejectedEntries): string =>
+  REJECTION_REASONS.filter((reason) => rejected[reason] > 0)
+    .map((reason) => `${rejected[reason]} ${reason}`)
+    .join(', ');
+
 /** Why a narrowed entry may not be published; undefined where it may. */
 export const whyUnusable = (
   bank: JsonObject,

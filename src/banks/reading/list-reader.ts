@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
 import { isUtf8 } from 'node:buffer';
-import { isJsonObject, parseJson, type JsonObject } from '../../json.ts';
+import { isJsonObject, parseJson } from '../../json.ts';
 import { LoadError } from '../load-error.ts';
 import {
   isFilled,
-  isPlainValue,
   narrow,
   NOTHING_REJECTED,
   valueAt,
@@ -54,8 +53,6 @@ export interface ReadList extends ListContent {
   readonly rejected: RejectedEntries;
   /** The published names that are filled in no entry, rejected ones included. */
   readonly absentFields: readonly string[];
-  /** The published names that are objects in some entries. */
-  readonly objectFields: ReadonlySet<string>;
   /** The fields of the entries that BANK_FIELDS may name, in order of appearance. */
   readonly publishableFields: readonly PublishableField[];
 }
@@ -78,7 +75,6 @@ export const readList = (
   const published = new Set<string>();
   let publishedBytes = 0;
   const providerFields = createProviderFields();
-  const objectFields = new Set<string>();
   const profile = createProfile(fields?.map(({ name }) => name));
   const rejected = { ...NOTHING_REJECTED };
   const absent = new Set(fields?.map(({ name }) => name));
@@ -93,7 +89,6 @@ export const readList = (
     const reason = whyUnusable(bank, requiredFields);
     if (reason) {
       rejected[reason] += 1;
-      if (reason === 'object_value') noteObjects(bank, objectFields);
       continue;
     }
     const json = JSON.stringify(bank);
@@ -114,7 +109,6 @@ export const readList = (
     profile: profile.finish(),
     rejected,
     absentFields: rejected.not_an_object < entries.length ? [...absent] : [],
-    objectFields,
     publishableFields: providerFields.finish(entries.length - rejected.not_an_object),
   };
 };
@@ -145,11 +139,6 @@ const notAList = (body: unknown, listPath: string | undefined): LoadError => {
         `the response itself is the list, and has nothing at BANK_LIST (${listPath}); unset it`,
       )
     : new LoadError('not_a_list', `the response has no list at BANK_LIST (${listPath})`);
-};
-
-const noteObjects = (bank: JsonObject, objectFields: Set<string>): void => {
-  for (const [name, value] of Object.entries(bank))
-    if (!isPlainValue(value)) objectFields.add(name);
 };
 
 const hashOf = (entries: string[]): string =>

@@ -1,6 +1,6 @@
 import type { ListStatus } from '../../banks/bank-list.ts';
 import { isServable, type FreshnessPolicy } from '../../banks/freshness.ts';
-import { countUnusable, REJECTION_REASONS } from '../../banks/reading/entry.ts';
+import { countUnusable, describeRejected } from '../../banks/reading/entry.ts';
 import { FAILURE_KINDS, RUN_DOCTOR, type Action } from '../../failure-kinds.ts';
 import { formatCount } from '../../format.ts';
 import { unusableOf, type SecretFileState } from '../../secrets/secret-files.ts';
@@ -58,10 +58,9 @@ const problemsOfList = ({ failing, cached, state }: ListStatus, nowMs: number) =
   const { rejected, hasNextPage } = cached;
   const unusable = countUnusable(rejected);
   if (unusable > 0) {
-    const reasons = REJECTION_REASONS.filter((reason) => rejected[reason] > 0);
     problems.push({
       summary: `The list is without ${formatCount(unusable, 'rejected entry', 'rejected entries')}, which cannot be published. Users cannot find those banks.`,
-      details: reasons.map((reason) => `${rejected[reason]} ${reason}`).join(', '),
+      details: describeRejected(rejected),
       actions: [
         'Tell the provider. The entries return automatically with the first list in which they are usable.',
       ],
