@@ -1,6 +1,4 @@
 import { expect, test } from '@jest/globals';
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { createServer, type TLSSocket } from 'node:tls';
 import { INTERNAL_DETAIL } from '../emulator/answers.ts';
 import type { Behaviour } from '../emulator/behaviours.ts';
@@ -15,7 +13,7 @@ import { startProcess, type ServiceProcess } from './helpers/process.ts';
 import { startTlsFront, type TlsFront } from './helpers/tls-front.ts';
 import { createTunnels } from './helpers/tunnel.ts';
 import { eventually } from './helpers/wait-until.ts';
-import { temporaryFolder } from './helpers/temporary-folder.ts';
+import { temporaryFile } from './helpers/temporary-folder.ts';
 
 // The custody of secrets, where only the built process can show it: what Node itself reads from the
 // environment, what is left there, and every byte that the process writes and sends until its last
@@ -141,11 +139,6 @@ const answers = (urls: readonly string[]): Promise<string[]> => {
   return Promise.all(['GET', 'POST'].flatMap((method) => all.map((url) => ask(method, url))));
 };
 
-const fileWith = (secret: string): string => {
-  const file = join(temporaryFolder('banks-custody-'), 'secret');
-  writeFileSync(file, secret);
-  return file;
-};
 const fromEndpoint = (): EnvironmentVariables => ({
   PROVIDER_ACCESS_TOKEN: '',
   PROVIDER_TOKEN_URL: `${emulator.tokenUrl}?key=${QUERY_KEY}`,
@@ -167,7 +160,7 @@ test.each<
   [
     'a token file',
     'an uncaught error',
-    () => ({ PROVIDER_ACCESS_TOKEN: '', PROVIDER_ACCESS_TOKEN_FILE: fileWith(TOKEN) }),
+    () => ({ PROVIDER_ACCESS_TOKEN: '', PROVIDER_ACCESS_TOKEN_FILE: temporaryFile(TOKEN) }),
     'HTTPS_PROXY',
     'SIGHUP',
   ],

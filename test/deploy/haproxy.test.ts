@@ -19,11 +19,7 @@ describeWithHaproxy('the load balancer', () => {
     closeLater(() => haproxy.close());
     const status = async (): Promise<number> => (await fetch(`${haproxy.url}/banks`)).status;
     await waitUntil('a replica that is ready', status, (seen) => seen === 200);
-    const lastRequest = (): unknown => {
-      const lines = rig.log().split('\n');
-      return JSON.parse(lines.findLast((line) => line.includes('"/banks"')) ?? '');
-    };
-    return { ...haproxy, lastRequest };
+    return { ...haproxy, lastRequest: () => rig.requests('/banks').at(-1) };
   };
 
   test('gives each request an id, keeps a well-formed one from the client, and replaces a bad one', async () => {

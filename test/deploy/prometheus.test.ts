@@ -1,10 +1,9 @@
 import { expect, test } from '@jest/globals';
-import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
 import { describeWithPromtool, promtool } from '../helpers/prometheus.ts';
 import { ALERT_RULES, DASHBOARD, TESTS_OF_RULES, TESTS_OVER_DAYS } from '../helpers/repository.ts';
 import { startLoadedRig } from '../helpers/rig.ts';
-import { temporaryFolder } from '../helpers/temporary-folder.ts';
+import { temporaryFile } from '../helpers/temporary-folder.ts';
 
 // What Prometheus's own checker says of the metrics, the alert rules and the dashboard. That they
 // name what is really there: test/telemetry/metrics.test.ts.
@@ -33,9 +32,10 @@ describeWithPromtool('promtool', () => {
         return value;
       },
     );
-    const path = join(temporaryFolder(), 'rules.yml');
-    writeFileSync(path, JSON.stringify({ groups: [{ name: 'dashboard', rules }] }));
+    const groups = [{ name: 'dashboard', rules }];
     expect(rules.length).toBeGreaterThan(15);
-    expect(promtool(['check', 'rules', path])).toMatchObject({ status: 0 });
+    expect(promtool(['check', 'rules', temporaryFile(JSON.stringify({ groups }))])).toMatchObject({
+      status: 0,
+    });
   });
 });

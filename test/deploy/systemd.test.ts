@@ -10,7 +10,7 @@ import { LISTENING } from '../helpers/process.ts';
 import { read } from '../helpers/repository.ts';
 import { SANDBOX } from '../helpers/sandbox.ts';
 import { eventually } from '../helpers/wait-until.ts';
-import { temporaryFolder } from '../helpers/temporary-folder.ts';
+import { temporaryFile, temporaryFolder } from '../helpers/temporary-folder.ts';
 
 // The unit for systemd: what systemd itself says of it, and the release's archive, unpacked where
 // nothing can be written and run by the unit's command line with the unit's variables: as user
@@ -43,8 +43,7 @@ const { describeWithIt: describeWithSystemd } = needProgram(
 describeWithSystemd('systemd', () => {
   /** The status and the output of systemd-analyze about `text` as the unit. */
   const analyze = (text: string, ...args: string[]): { status: number | null; written: string } => {
-    const file = join(temporaryFolder(), 'banks-bff.service');
-    writeFileSync(file, text);
+    const file = temporaryFile(text, 'banks-bff.service');
     const { status, stdout, stderr } = spawnSync('systemd-analyze', [...args, file], {
       encoding: 'utf8',
     });

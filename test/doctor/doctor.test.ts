@@ -1,7 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { join } from 'node:path';
 import {
   isBehaviour,
   isTokenBehaviour,
@@ -16,7 +14,7 @@ import { listenOn } from '../helpers/free-port.ts';
 import { runService } from '../helpers/process.ts';
 import { clientCredentialsEnv } from '../helpers/rig.ts';
 import { runDoctor, type DoctorReport } from '../helpers/run-doctor.ts';
-import { temporaryFolder } from '../helpers/temporary-folder.ts';
+import { temporaryFile } from '../helpers/temporary-folder.ts';
 
 // The doctor against the emulator: for each thing that it can do, the step, the cause, the variable,
 // and how many requests were made.
@@ -50,12 +48,6 @@ const expectServed = ({ status, steps, text }: DoctorReport): void => {
   expect({ status, failed: steps('FAIL') }).toEqual({ status: 0, failed: [] });
   expect(steps('ok|note')).toEqual(STEPS);
   expect(text).toContain('This configuration can serve a list.');
-};
-
-const fileWith = (content: string): string => {
-  const path = join(temporaryFolder(), 'file');
-  writeFileSync(path, content);
-  return path;
 };
 
 test('the built program writes the report to standard output, redacted, and its exit status is the result', async () => {
@@ -186,7 +178,7 @@ const OF_TOKEN: Readonly<Record<TokenBehaviour, Row>> = {
   'server-error': [token(/the token endpoint fails \(500\)/)],
   'invalid-client': [
     token(/401 invalid_client/, 'PROVIDER_CLIENT_SECRET_FILE'),
-    { PROVIDER_CLIENT_SECRET: '', PROVIDER_CLIENT_SECRET_FILE: fileWith('client-secret') },
+    { PROVIDER_CLIENT_SECRET: '', PROVIDER_CLIENT_SECRET_FILE: temporaryFile('client-secret') },
   ],
   'unknown-refusal': [token(/status 401/, AUTH)],
   'unsupported-grant': [token(/unsupported_grant_type/)],
@@ -246,7 +238,10 @@ test.each([
 test('a token from a file is used, and the variable of the file is named where it is wrong', async () => {
   const emulator = await emulate();
   const withFile = (text: string) =>
-    diagnose(emulator, { PROVIDER_ACCESS_TOKEN: '', PROVIDER_ACCESS_TOKEN_FILE: fileWith(text) });
+    diagnose(emulator, {
+      PROVIDER_ACCESS_TOKEN: '',
+      PROVIDER_ACCESS_TOKEN_FILE: temporaryFile(text),
+    });
   expectServed(await withFile(`${TOKEN}\n`));
   expectFailure(
     await withFile('SECRET-but-wrong'),

@@ -17,7 +17,7 @@ import { startLoadedRig, startRig } from '../helpers/rig.ts';
 import { runCommand } from '../helpers/run-command.ts';
 import { runDoctor, type DoctorReport } from '../helpers/run-doctor.ts';
 import { SANDBOX } from '../helpers/sandbox.ts';
-import { temporaryFolder } from '../helpers/temporary-folder.ts';
+import { temporaryFile, temporaryFolder } from '../helpers/temporary-folder.ts';
 import { startTlsFront } from '../helpers/tls-front.ts';
 import { waitUntil } from '../helpers/wait-until.ts';
 
@@ -120,8 +120,7 @@ const canMount = process.platform === 'linux' && process.getuid?.() === 0;
   };
 
   test('a snapshot file is a failure, because it can never be replaced', async () => {
-    const path = join(temporaryFolder(), 'list');
-    writeFileSync(path, '');
+    const path = temporaryFile('');
     const report = await doctorWith(path, path, {
       PROVIDER_SANDBOX_BASE_URL: (await emulate()).baseUrl,
       CACHE_SNAPSHOT_FILE: path,
@@ -130,8 +129,7 @@ const canMount = process.platform === 'linux' && process.getuid?.() === 0;
   });
 
   test('a host name that only this machine knows leads to this service, which is running', async () => {
-    const hosts = join(temporaryFolder(), 'hosts');
-    writeFileSync(hosts, '127.0.0.1 localhost banks.internal\n');
+    const hosts = temporaryFile('127.0.0.1 localhost banks.internal\n');
     const rig = await startRig();
     const report = await doctorWith(hosts, '/etc/hosts', {
       PROVIDER_SANDBOX_BASE_URL: rig.emulator.baseUrl,

@@ -8,7 +8,7 @@ import { ALL_BANKS } from '../helpers/emulate.ts';
 import { listenOn } from '../helpers/free-port.ts';
 import { runInShell, runNode } from '../helpers/program.ts';
 import { startRig, type RigOptions } from '../helpers/rig.ts';
-import { temporaryFolder } from '../helpers/temporary-folder.ts';
+import { temporaryFile, temporaryFolder } from '../helpers/temporary-folder.ts';
 import { eventually } from '../helpers/wait-until.ts';
 
 // The recipe of examples/look-up/: a service of somebody else's that keeps its list current.
@@ -30,16 +30,13 @@ const startCold = (options: RigOptions = {}) =>
   });
 
 test('it has its list on day 0, follows the service, asks once per TTL, and downloads only changes', async () => {
-  const { url, log, clock, emulator } = await startCold({ emulator: { banks: ALL_BANKS } });
-  const statuses = (wanted: string): number =>
-    [...log().matchAll(/"path":"\/banks","statusCode":(\d+)/g)].filter(
-      ([, status]) => status === wanted,
-    ).length;
-  const file = join(temporaryFolder(), 'banks.json');
-  writeFileSync(file, JSON.stringify(renamed));
+  const { url, requests, clock, emulator } = await startCold({ emulator: { banks: ALL_BANKS } });
+  const answered = (status: number): number =>
+    requests('/banks').filter(({ statusCode }) => statusCode === status).length;
+  const file = temporaryFile(JSON.stringify(renamed));
   const find = await openBanks(`${url}/banks`, file, LEAST_WAIT_MS);
   const seen = (): string | undefined => find(NUBANK.code)?.name;
-  await eventually(() => seen() === nameOf(renamed) && statuses('503') > 0);
+  await eventually(() => seen() === nameOf(renamed) && answered(503) > 0);
 
   const startedAtMs = performance.now();
   await emulator.behave('healthy');
@@ -48,20 +45,19 @@ test('it has its list on day 0, follows the service, asks once per TTL, and down
   const saved = (): Record<string, string>[] => JSON.parse(readFileSync(file, 'utf8'));
   await eventually(() => nameOf(saved()) === nameOf(ALL_BANKS));
 
-  await eventually(() => statuses('304') === 2);
+  await eventually(() => answered(304) === 2);
   // The clock of the service stands still: the list is always fresh for one second more.
   expect(performance.now() - startedAtMs).toBeGreaterThan(1_900);
-  expect(statuses('200')).toBe(1);
+  expect(answered(200)).toBe(1);
   emulator.setBanks(renamed);
   clock.next();
   await eventually(() => find(NUBANK.ispb)?.name === nameOf(renamed));
-  expect(statuses('200')).toBe(2);
+  expect(answered(200)).toBe(2);
 });
 
 test('it tells no list from no such bank, and replaces a damaged file', async () => {
   const { url, clock, emulator } = await startCold();
-  const file = join(temporaryFolder(), 'banks.json');
-  writeFileSync(file, '[{"code":"26');
+  const file = temporaryFile('[{"code":"26');
   const find = await openBanks(`${url}/banks`, file, LEAST_WAIT_MS);
   expect(() => find('no such bank')).toThrow('there is no list of banks');
   await emulator.behave('healthy');

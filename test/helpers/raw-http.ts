@@ -54,6 +54,23 @@ export const sendRaw = (
     else socket.end(bytes);
   });
 
+/**
+ * Sends one request, of its line and its header fields, as {@link sendRaw} does. @returns the only
+ * response
+ */
+export const askRaw = async (
+  url: string,
+  requestLine: string,
+  ...fields: readonly string[]
+): Promise<RawAnswer> => {
+  const bytes = [requestLine, ...fields, '', ''].join('\r\n');
+  const answers = await sendRaw(url, bytes, { methods: [requestLine.split(' ')[0] ?? ''] });
+  const [answer] = answers;
+  if (!answer || answers.length > 1)
+    throw new Error(`${answers.length} responses to ${requestLine}`);
+  return answer;
+};
+
 export type RawClient = Awaited<ReturnType<typeof openRaw>>;
 
 /**

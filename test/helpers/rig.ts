@@ -19,6 +19,18 @@ import { eventually, waitUntil } from './wait-until.ts';
 
 export type Rig = Awaited<ReturnType<typeof openRig>>;
 
+export interface LogLine {
+  readonly level: number;
+  readonly severity: string;
+  readonly msg: string;
+  readonly method?: string;
+  readonly path?: string;
+  readonly statusCode?: number;
+  readonly bytes?: number;
+  readonly ip?: string;
+  readonly [member: string]: unknown;
+}
+
 export interface RigOptions {
   readonly env?: EnvironmentVariables;
   /** More variables, which depend on the emulator's addresses. */
@@ -84,7 +96,16 @@ export const openRig = async (options: RigOptions = {}) => {
     /** Everything written to the log so far, as it was written. */
     log: (): string => lines.join(''),
     /** The messages of all log lines except requests. */
-    messages: (): string[] => lines.map(messageOf).filter((message) => message !== 'request'),
+    messages: (): string[] =>
+      lines
+        .map(parseLine)
+        .filter(({ msg }) => msg !== 'request')
+        .map(({ msg }) => msg),
+    /** The log's lines of requests, or of those for `path`. */
+    requests: (path?: string): LogLine[] =>
+      lines
+        .map(parseLine)
+        .filter((line) => line.msg === 'request' && (path === undefined || line.path === path)),
     close: async (): Promise<void> => {
       const stopped = service.stop({ noticeMs: 0 });
       // The end of the drain: clients may still wait for a list that never arrives.
@@ -179,7 +200,4 @@ export const refresh = async ({ service: { list } }: Rig): Promise<LoadError | u
   return result.outcome === 'failed' ? result.error : undefined;
 };
 
-const messageOf = (line: string): string => {
-  const entry: unknown = JSON.parse(line);
-  return typeof entry === 'object' && entry !== null && 'msg' in entry ? String(entry.msg) : '';
-};
+const parseLine = (line: string): LogLine => JSON.parse(line);

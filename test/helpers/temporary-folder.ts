@@ -1,5 +1,5 @@
 import { afterAll } from '@jest/globals';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -16,4 +16,11 @@ export const temporaryFolder = (prefix = 'banks-bff-'): string => {
   const folder = mkdtempSync(join(tmpdir(), prefix));
   folders.push(folder);
   return folder;
+};
+
+/** Makes a file in a folder of its own. @returns its path */
+export const temporaryFile = (content: string | Uint8Array, name = 'file'): string => {
+  const file = join(temporaryFolder(), name);
+  writeFileSync(file, content);
+  return file;
 };

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { readFileSync } from 'node:fs';
-import { sendRaw } from '../helpers/raw-http.ts';
+import { askRaw, sendRaw } from '../helpers/raw-http.ts';
 import { startLoadedRig, type Rig } from '../helpers/rig.ts';
 
 // Which pages of other origins may read what. That the hot path answers alike: hot-path.test.ts.
@@ -14,14 +14,9 @@ let rig: Rig;
 const start = async (CORS_ORIGINS: string, HOT_PATH = 'on'): Promise<void> => {
   rig = await startLoadedRig({ env: { CORS_ORIGINS, HOT_PATH } });
 };
-const ask = async (line: string, origin?: string, ...fields: string[]) => {
+const ask = (line: string, origin?: string, ...fields: string[]) => {
   const own = origin === undefined ? [] : [`Origin: ${origin}`];
-  const [answer] = await sendRaw(
-    rig.url,
-    [`${line} HTTP/1.1`, 'Host: a', ...own, ...fields, '', ''].join('\r\n'),
-  );
-  if (!answer) throw new Error('no response');
-  return answer;
+  return askRaw(rig.url, `${line} HTTP/1.1`, 'Host: a', ...own, ...fields);
 };
 const PREFLIGHT = 'Access-Control-Request-Method: GET';
 

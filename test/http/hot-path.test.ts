@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { ENCODINGS } from '../../src/banks/representation.ts';
 import { MAX_HEADER_BYTES } from '../../src/http-front/limits.ts';
 import { startBothPaths, type BothPaths } from '../helpers/both-paths.ts';
+import { metricsOf } from '../helpers/management-port.ts';
 import { sendRaw } from '../helpers/raw-http.ts';
 import { type Rig } from '../helpers/rig.ts';
 import { eventually } from '../helpers/wait-until.ts';
@@ -25,16 +26,10 @@ beforeAll(async () => {
 afterAll(() => paths.close());
 
 /** How many requests each path has answered. */
-const answeredBy = async ({
-  managementUrl,
-}: Rig): Promise<{ readonly hot: number; readonly node: number }> => {
-  const metrics = await (await fetch(`${managementUrl}/metrics`)).text();
+const answeredBy = async ({ managementUrl }: Rig) => {
+  const metrics = await metricsOf(managementUrl);
   const count = (label: string): number =>
-    Number(
-      new RegExp(`^banks_http_requests_total{answered_by="${label}"} (\\d+)$`, 'm').exec(
-        metrics,
-      )?.[1],
-    );
+    metrics[`banks_http_requests_total{answered_by="${label}"}`] ?? NaN;
   return { hot: count('hot_path'), node: count('express') };
 };
 

@@ -29,14 +29,10 @@ const expectSecured = ({ headers }: RawAnswer): void => {
 };
 /** The log has a line of it, by which it can be found. */
 const expectLogged = async (rig: Rig, { status, headers }: RawAnswer): Promise<void> => {
-  const id = `"requestId":"${headers.get('x-request-id')}"`;
-  const find = () =>
-    rig
-      .log()
-      .split('\n')
-      .find((line) => line.includes(id));
+  const id = headers.get('x-request-id');
+  const find = () => rig.requests().find(({ requestId }) => requestId === id);
   await eventually(() => find() !== undefined);
-  expect(find()).toContain(`"statusCode":${status}`);
+  expect(find()).toMatchObject({ statusCode: status });
 };
 /** What every error answer has, whoever gave it: the application or the parser. */
 const expectProblem = (answer: RawAnswer): void => {

@@ -1,10 +1,8 @@
 import { expect, test } from '@jest/globals';
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { checkConfig } from '../../src/config/environment.ts';
 import { createAuthority, encryptedKey, type Pair } from '../helpers/authority.ts';
 import { SANDBOX } from '../helpers/sandbox.ts';
-import { temporaryFolder } from '../helpers/temporary-folder.ts';
+import { temporaryFile } from '../helpers/temporary-folder.ts';
 
 // What is said about files of mutual TLS that cannot be used. What happens meanwhile, and a key that
 // does not fit: secret-files.test.ts.
@@ -12,11 +10,6 @@ import { temporaryFolder } from '../helpers/temporary-folder.ts';
 const authority = createAuthority();
 const pair = authority.issue('the service');
 const other = authority.issue('another');
-const folder = temporaryFolder();
-const file = (name: string, content: string): string => {
-  writeFileSync(join(folder, name), content);
-  return join(folder, name);
-};
 const CA = 'PROVIDER_TLS_CA_FILE';
 const CERT = 'PROVIDER_TLS_CERT_FILE';
 const KEY = 'PROVIDER_TLS_KEY_FILE';
@@ -38,11 +31,11 @@ const problemsOf = async (files: TlsFiles): Promise<string[]> => {
 };
 
 test.each<[string, TlsFiles]>([
-  ['a chain', { [CERT]: file('chain', pair.cert + authority.cert) }],
-  ['a byte order mark', { [KEY]: file('marked', `\uFEFF${pair.key}`) }],
-  ['text around certificates', { [CA]: file('text', `A\n${authority.cert}\nB\n${pair.cert}C\n`) }],
-  ['a key among certificates', { [CA]: file('key', authority.cert + pair.key + pair.cert) }],
-  ['line breaks of Windows', { [CA]: file('crlf', authority.cert.replaceAll('\n', '\r\n')) }],
+  ['a chain', { [CERT]: temporaryFile(pair.cert + authority.cert) }],
+  ['a byte order mark', { [KEY]: temporaryFile(`\uFEFF${pair.key}`) }],
+  ['text around certificates', { [CA]: temporaryFile(`A\n${authority.cert}\nB\n${pair.cert}C\n`) }],
+  ['a key among certificates', { [CA]: temporaryFile(authority.cert + pair.key + pair.cert) }],
+  ['line breaks of Windows', { [CA]: temporaryFile(authority.cert.replaceAll('\n', '\r\n')) }],
 ])('%s: no problem', async (_what, files) => {
   expect(await problemsOf(files)).toEqual([]);
 });
@@ -52,10 +45,10 @@ const damaged = other.cert.split('\n').toSpliced(2, 1).join('\n');
 test.each<[string, TlsFiles, problem: string]>([
   [
     'a damaged authority among others',
-    { [CA]: file('damaged', authority.cert + damaged + pair.cert) },
+    { [CA]: temporaryFile(authority.cert + damaged + pair.cert) },
     `${CA} contains no certificate in PEM, or a damaged one; it needs`,
   ],
-  ['no authority', { [CA]: file('no-ca', 'nothing') }, `${CA} contains no certificate in PEM`],
+  ['no authority', { [CA]: temporaryFile('nothing') }, `${CA} contains no certificate in PEM`],
   ['no key', { [KEY]: pair.certFile }, `${KEY} contains no private key in PEM`],
   ['an encrypted key', { [KEY]: encryptedKey(pair) }, `${KEY} contains no private key in PEM`],
 ])(

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import supertest from 'supertest';
 import { LIMITS } from '../../src/http-front/limits.ts';
 import { BANKS, makeBanks } from '../helpers/emulate.ts';
+import { metricsOf } from '../helpers/management-port.ts';
 import { ALERT_RULES, DASHBOARD, TESTS_OF_RULES } from '../helpers/repository.ts';
 import { openRaw, sendRaw } from '../helpers/raw-http.ts';
 import {
@@ -25,20 +26,16 @@ const HOUR_MS = 3_600_000;
 let rig: Rig;
 const scrape = async (): Promise<string> =>
   (await supertest(rig.managementUrl).get('/metrics').expect(200)).text;
-/** The value of each series. */
-const samples = async (): Promise<Readonly<Record<string, number>>> => {
-  const lines = (await scrape()).matchAll(/^(\w+(?:\{.*\})?) (\S+)$/gm);
-  return Object.fromEntries([...lines].map(([, series = '', value]) => [series, Number(value)]));
-};
 /** Expects each of the series to have its value. */
 const expectSamples = async (expected: Readonly<Record<string, number>>): Promise<void> =>
-  expect(await samples()).toMatchObject(expected);
+  expect(await metricsOf(rig.managementUrl)).toMatchObject(expected);
 /**
  * A request counts when its connection has let go of it, which may be after its client has seen the
  * answer.
  */
 const settles = async (series: string, value: number): Promise<void> => {
-  for (let tries = 0; tries < 50 && (await samples())[series] !== value; tries += 1);
+  for (let tries = 0; tries < 50; tries += 1)
+    if ((await metricsOf(rig.managementUrl))[series] === value) break;
   await expectSamples({ [series]: value });
 };
 

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { postRefresh } from '../../helpers/management-port.ts';
-import { startLoadedRig, startRig, type Rig } from '../../helpers/rig.ts';
+import { startLoadedRig, startRig, type LogLine, type Rig } from '../../helpers/rig.ts';
 import { MANAGEMENT_TOKEN } from '../../helpers/sandbox.ts';
 import { eventually } from '../../helpers/wait-until.ts';
 
@@ -11,12 +11,10 @@ let rig: Rig;
 
 /** The level of the line for each of `paths`. */
 const levelsOf = async (...paths: string[]): Promise<unknown[]> => {
-  const levelOf = (path: string): string | undefined =>
-    new RegExp(`"level":(\\d+).*"path":"${path}"`).exec(rig.log())?.[1];
-  await eventually(() => paths.every(levelOf));
-  return paths.map((path) => LEVELS[levelOf(path) ?? '']);
+  await eventually(() => paths.every((path) => rig.requests(path).length > 0));
+  return paths.map((path) => LEVELS[rig.requests(path)[0]?.level ?? 0]);
 };
-const LEVELS: Readonly<Record<string, string>> = {
+const LEVELS: Readonly<Record<number, string>> = {
   20: 'debug',
   30: 'info',
   40: 'warn',
@@ -24,10 +22,9 @@ const LEVELS: Readonly<Record<string, string>> = {
 };
 
 /** The lines of the first `count` requests, once they are there. */
-const linesOf = async (count: number): Promise<unknown[]> => {
-  const lines = (): string[] => rig.log().match(/.*"msg":"request".*/g) ?? [];
-  await eventually(() => lines().length === count);
-  return lines().map((line): unknown => JSON.parse(line));
+const linesOf = async (count: number): Promise<LogLine[]> => {
+  await eventually(() => rig.requests().length === count);
+  return rig.requests();
 };
 const anyUuid = expect.stringMatching(/^[\da-f-]{36}$/);
 /** All that the line of a plain request has. */
@@ -147,10 +144,11 @@ test('the line of a request has the bytes of the content that was sent', async (
   expect(await ask('HEAD', '/banks', 200)).toBe(0);
   expect(await ask('HEAD', '/nowhere', 404)).toBe(0);
   expect(await ask('GET', '/banks', 304, '*')).toBe(0);
-  const bytes = (): string[] =>
-    [...rig.log().matchAll(/"method":"(\w+)".*"bytes":(\d+).*"msg":"request"/g)].map(
-      ([, method, count]) => `${method} ${count}`,
-    );
-  await eventually(() => bytes().length === 5);
-  expect(bytes()).toEqual([`GET ${list}`, `GET ${problem}`, 'HEAD 0', 'HEAD 0', 'GET 0']);
+  expect((await linesOf(5)).map(({ method, bytes }) => `${method} ${bytes}`)).toEqual([
+    `GET ${list}`,
+    `GET ${problem}`,
+    'HEAD 0',
+    'HEAD 0',
+    'GET 0',
+  ]);
 });
