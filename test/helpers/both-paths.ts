@@ -2,7 +2,7 @@ import { expect } from '@jest/globals';
 import { startEmulator, type Emulator } from '../../emulator/emulator.ts';
 import type { EnvironmentVariables } from '../../src/config/variables.ts';
 import { createManualClock, type ManualClock } from './manual-clock.ts';
-import { sendRaw, type RawAnswer } from './raw-http.ts';
+import { sendRaw, type RawAnswer, type RawOptions } from './raw-http.ts';
 import { openRig, type Rig } from './rig.ts';
 import { eventually } from './wait-until.ts';
 
@@ -18,7 +18,10 @@ export interface BothPaths {
    * Sends `bytes` to both, and gives the answers, which are the same but for the id that a request
    * is given, and the date.
    */
-  readonly ask: (bytes: string) => Promise<readonly RawAnswer[]>;
+  readonly ask: (
+    bytes: string,
+    options?: Pick<RawOptions, 'keepOpen'>,
+  ) => Promise<readonly RawAnswer[]>;
   readonly close: () => Promise<void>;
 }
 
@@ -38,8 +41,8 @@ export const startBothPaths = async (env: EnvironmentVariables = {}): Promise<Bo
     express,
     emulator,
     clock,
-    ask: async (bytes) => {
-      const options = { methods: [bytes.startsWith('HEAD') ? 'HEAD' : 'GET'] };
+    ask: async (bytes, given) => {
+      const options = { ...given, methods: [bytes.startsWith('HEAD') ? 'HEAD' : 'GET'] };
       const [answers, others] = await Promise.all(
         [hot, express].map(({ url }) => sendRaw(url, bytes, options)),
       );

@@ -30,3 +30,13 @@ export const mutate = (bytes: string, random: () => number, pieces: readonly str
 
 /** Bytes that have confused HTTP parsers. */
 export const AWKWARD_BYTES = ['\r\n', '\n', '\r', '\0', ' ', '\t', ':', '\xff'];
+
+/** Pieces that change the meaning of a request, for mutations. */
+export const PIECES_OF_REQUESTS = [
+  ...AWKWARD_BYTES,
+  ...', " * % 0 / -1 chunked HTTP/1.1'.split(' '),
+  'Host: b\r\n',
+  'Content-Length: 3\r\n',
+  'Transfer-Encoding: chunked\r\n',
+  'Expect: 100-continue\r\n',
+];

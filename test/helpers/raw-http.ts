@@ -12,7 +12,7 @@ export interface RawAnswer {
   readonly body: string;
 }
 
-interface RawOptions {
+export interface RawOptions {
   readonly methods?: readonly string[];
   readonly keepOpen?: boolean;
 }

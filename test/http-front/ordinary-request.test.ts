@@ -4,8 +4,7 @@ import { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { MAX_HEADER_BYTES } from '../../src/http-front/limits.ts';
 import { createOrdinaryRequestReader } from '../../src/http-front/ordinary-request.ts';
-import { createRandom, mutate } from '../helpers/random.ts';
-import { PIECES_OF_REQUESTS } from '../helpers/raw-requests.ts';
+import { createRandom, mutate, PIECES_OF_REQUESTS } from '../helpers/random.ts';
 
 // What the hot path reads by itself, held against Node's parser: whatever it accepts, that parser
 // must accept as one whole request without content, of the same meaning.

@@ -5,8 +5,7 @@ import { NODE_OPTIONS, refusalOf } from '../../src/http-front/refusals.ts';
 import { startServer, STATUSES } from '../helpers/http-front.ts';
 import { closeLater } from '../helpers/close-later.ts';
 import { listenOn } from '../helpers/free-port.ts';
-import { createRandom, mutate } from '../helpers/random.ts';
-import { PIECES_OF_REQUESTS } from '../helpers/raw-requests.ts';
+import { createRandom, mutate, PIECES_OF_REQUESTS } from '../helpers/random.ts';
 import { openRaw } from '../helpers/raw-http.ts';
 
 // Requests that arrive in pieces, cut at every byte, and mutated ones get the response that

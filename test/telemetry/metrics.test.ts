@@ -15,6 +15,7 @@ import {
   startRig,
   type Rig,
 } from '../helpers/rig.ts';
+import { connectionsOf } from '../helpers/server-sockets.ts';
 import { eventually } from '../helpers/wait-until.ts';
 import { temporaryFolder } from '../helpers/temporary-folder.ts';
 
@@ -41,10 +42,17 @@ const settles = async (series: string, value: number): Promise<void> => {
 
 test('connections that are dropped because there are too many are counted, and not logged', async () => {
   rig = await startRig({ before: (emulator) => emulator.behave('hang') });
-  await Promise.all(Array.from({ length: LIMITS.connections }, () => openRaw(rig.url)));
+  const open = Array.from({ length: LIMITS.connections }, () => openRaw(rig.url));
+  const [first, second] = await Promise.all(open);
   const { socket } = await openRaw(rig.url);
   await eventually(() => socket.destroyed);
   await expectSamples({ banks_connections_dropped_total: 1 });
+  // The others are not disturbed, and who leaves makes room.
+  first?.socket.write('GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
+  await eventually(() => first?.received().includes('200 OK') === true);
+  await eventually(() => connectionsOf(rig.url) === LIMITS.connections - 1);
+  expect(second?.socket.destroyed).toBe(false);
+  expect((await fetch(`${rig.url}/healthz`)).status).toBe(200);
   expect(rig.messages()).toEqual(['listening']);
 });
 
