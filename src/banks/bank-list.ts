@@ -248,30 +248,32 @@ export const createBankList = (options: BankListOptions) => {
     // No await from here until the list is taken: it replaces what it is compared with.
     if (ownId() > asked.id) return laterListCached(operator);
     const durationMs = now() - asked.askedAtMs;
-    take({ ...check(loaded, operator), ...asked, representations }, 'provider', {
-      loaded,
-      durationMs,
-    });
+    const base = cache.served()?.list;
+    const reasons = guard(loaded, base, options.guard, operator?.overrides ?? [], now());
+    const { count, profile, contentHash, rejected, hasNextPage, publishableFields } = loaded;
+    const memory = remember(base, loaded, reasons.length > 0, now(), options.guard);
+    take(
+      {
+        ...asked,
+        count,
+        profile,
+        contentHash,
+        rejected,
+        hasNextPage,
+        ...memory,
+        representations,
+      },
+      'provider',
+      {
+        durationMs,
+        publishableFields,
+        accepted:
+          operator && reasons.length > 0 ? { reasons, requestId: operator.requestId } : undefined,
+      },
+    );
     const published = await publish();
     if (published === 'later_list') return laterListCached(operator);
     return { outcome: 'ok', isShared: fleet.isShared ? published === 'written' : undefined };
-  };
-
-  /** Compares a list with the one that is cached. @throws {LoadError} if it is refused */
-  const check = (loaded: LoadedList, operator: Operator | undefined) => {
-    const base = cache.served()?.list;
-    const reasons = guard(loaded, base, options.guard, operator?.overrides ?? [], now());
-    const isAccepted = reasons.length > 0;
-    const { count, profile, contentHash, rejected, hasNextPage } = loaded;
-    return {
-      count,
-      profile,
-      contentHash,
-      rejected,
-      hasNextPage,
-      ...remember(base, loaded, isAccepted, now(), options.guard),
-      accepted: isAccepted ? { reasons, requestId: operator?.requestId ?? '' } : undefined,
-    };
   };
 
   /** What follows from a failed load. @returns the hold that replaces `base`, and for how long */

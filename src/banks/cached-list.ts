@@ -1,4 +1,4 @@
-import type { GuardMemory, Overridable } from './guard.ts';
+import type { GuardMemory } from './guard.ts';
 import type { ListProfile } from './reading/profile.ts';
 import type { RejectedEntries } from './reading/entry.ts';
 import type { Representations } from './representation.ts';
@@ -23,14 +23,6 @@ export interface CachedList extends GuardMemory {
   readonly rejected: RejectedEntries;
   /** The response named a next page, which is not loaded: the list is probably incomplete. */
   readonly hasNextPage: boolean;
-  /** Only on a list that the guard would have refused and an operator has accepted. */
-  readonly accepted?: Acceptance | undefined;
-}
-
-export interface Acceptance {
-  readonly reasons: readonly Overridable[];
-  /** Of the operator's request, for the log. */
-  readonly requestId: string;
 }
 
 /** A list that may be served now. `freshForMs` is negative once it is stale. */

@@ -1,4 +1,5 @@
 import type { Freshness } from './freshness.ts';
+import type { Overridable } from './guard.ts';
 import type { LoadError } from './load-error.ts';
 import type { CachedList } from './cached-list.ts';
 import type { ListChange } from './list-change.ts';
@@ -32,7 +33,14 @@ export type ListEvent =
 
 export type ListSource = 'provider' | 'redis' | 'snapshot';
 
-export interface ListLoad {
+export interface ListLoad extends Pick<LoadedList, 'publishableFields'> {
   readonly durationMs: number;
-  readonly loaded: Pick<LoadedList, 'publishableFields'>;
+  /** Only where the guard would have refused the list and an operator has accepted it. */
+  readonly accepted:
+    | {
+        readonly reasons: readonly Overridable[];
+        /** Of the operator's request. */
+        readonly requestId: string;
+      }
+    | undefined;
 }

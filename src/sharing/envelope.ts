@@ -2,7 +2,7 @@ import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
 import { isId, type SavedList } from '../banks/fleet.ts';
 import type { FreshnessPolicy } from '../banks/freshness.ts';
-import { MAX_KNOWN, OVERRIDABLE, type Marks } from '../banks/guard.ts';
+import { MAX_KNOWN, type Marks } from '../banks/guard.ts';
 import type { CachedList } from '../banks/cached-list.ts';
 import { LoadError } from '../banks/load-error.ts';
 import { NOTHING_REJECTED, type RejectionReason } from '../banks/reading/entry.ts';
@@ -115,14 +115,13 @@ export const createEnvelope = (options: EnvelopeOptions) => {
       if (header.namespace !== (await namespace()))
         throw new StoreError('has a list that was saved with another configuration; ignored');
       const askedAtMs = clock.monotonicMs() - ageOf(header.askedAtMs, nowMs);
-      const { rejected, hasNextPage, accepted, changedAtMs, known } = header;
+      const { rejected, hasNextPage, changedAtMs, known } = header;
       return {
         id,
         askedAtMs,
         changedAtMs,
         rejected,
         hasNextPage,
-        accepted,
         known,
         ...contentOf(json, rules),
         marks: toMarks(header.marks, askedAtMs),
@@ -172,12 +171,6 @@ const HEADER = z.object({
   changedAtMs: WALL_TIME,
   hasNextPage: z.boolean().default(false),
   rejected: z.object(REJECTED).default(NOTHING_REJECTED),
-  accepted: z
-    .object({
-      reasons: z.array(z.enum(OVERRIDABLE)).max(OVERRIDABLE.length).readonly(),
-      requestId: z.string().max(128),
-    })
-    .optional(),
   marks: z.object({
     /** How long before the request for the list they began. */
     ageMs: z.number().min(0).max(1e15),
@@ -190,14 +183,13 @@ const HEADER = z.object({
 type Header = z.infer<typeof HEADER>;
 
 const headerOf = (list: CachedList, askedAtMs: number): Omit<Header, 'namespace'> => {
-  const { changedAtMs, hasNextPage, rejected, accepted, marks, known } = list;
+  const { changedAtMs, hasNextPage, rejected, marks, known } = list;
   const header = {
     askedAtMs: Math.max(0, Math.round(askedAtMs)),
     changedAtMs: Math.max(0, Math.round(changedAtMs)),
     hasNextPage,
     rejected,
     known,
-    accepted,
     marks: {
       ageMs: Math.max(0, list.askedAtMs - marks.sinceMs),
       count: marks.count,

@@ -70,7 +70,7 @@ export const createEventLog = (logger: Logger, fieldsAreChosen: boolean) => {
     // A stale list does not end a failure.
     if (state === 'fresh') failing = undefined;
     logContent(logger, event);
-    const fields = isSuggested ? [] : suggestFields(load?.loaded.publishableFields ?? []);
+    const fields = isSuggested ? [] : suggestFields(load?.publishableFields ?? []);
     if (fields.length === 0) return;
     isSuggested = true;
     logger.warn(
@@ -155,11 +155,10 @@ const CONSEQUENCES = {
 const severityOf = (state: Freshness) => (isServable(state) ? 'warn' : 'error');
 
 /** A line for each thing about its content that is not as it was. */
-const logContent = (logger: Logger, { list, previous, change }: ListTaken): void => {
-  const { count, accepted, rejected, hasNextPage } = list;
+const logContent = (logger: Logger, { list, previous, change, load }: ListTaken): void => {
+  const { count, rejected, hasNextPage } = list;
   const facts = { added: change?.added, removed: change?.removed, count };
-  if (accepted && list.id !== previous?.id)
-    logger.warn({ ...accepted, ...facts }, 'list: accepted by an operator');
+  if (load?.accepted) logger.warn({ ...load.accepted, ...facts }, 'list: accepted by an operator');
   if (change?.isLarge) logger.warn(facts, 'list: changed by more than GUARD_MAX_SHRINK');
   // Also if only the order of the entries changed.
   else if (change) logger.info(facts, 'list: changed');

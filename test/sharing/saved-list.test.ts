@@ -113,6 +113,20 @@ describe('a restart in an outage', () => {
     );
   });
 
+  test('does not tell again that an operator has accepted the list', async () => {
+    await save();
+    emulator.setBanks(BANKS.slice(0, 50));
+    const told = (rig: Rig) =>
+      rig.messages().filter((message) => message === 'list: accepted by an operator');
+    const before = await startService({}, 2 * HOUR);
+    await before.service.list.refresh(['shrunk']);
+    await stopAtOnce(before);
+    expect(told(before)).toHaveLength(1);
+    const after = await startService({}, 2 * HOUR);
+    expect(after.service.list.served()?.list.count).toBe(50);
+    expect(told(after)).toEqual([]);
+  });
+
   test('takes a list from the future as a stale one', async () => {
     const parts = partsOf(await save());
     const askedAtMs = Number(parts.header['askedAtMs']) + 10_000;
