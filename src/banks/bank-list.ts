@@ -243,34 +243,20 @@ export const createBankList = (options: BankListOptions) => {
     asked: Pick<CachedList, 'id' | 'askedAtMs' | 'changedAtMs'>,
     operator: Operator | undefined,
   ): Promise<RefreshResult> => {
-    const loaded = await options.load(stopping.signal);
-    const representations = await represent(loaded.json, cache.get()?.representations, compressors);
+    const { json, ...loaded } = await options.load(stopping.signal);
+    const representations = await represent(json, cache.get()?.representations, compressors);
     // No await from here until the list is taken: it replaces what it is compared with.
     if (ownId() > asked.id) return laterListCached(operator);
     const durationMs = now() - asked.askedAtMs;
     const base = cache.served()?.list;
     const reasons = guard(loaded, base, options.guard, operator?.overrides ?? [], now());
-    const { count, profile, contentHash, rejected, hasNextPage, publishableFields } = loaded;
     const memory = remember(base, loaded, reasons.length > 0, now(), options.guard);
-    take(
-      {
-        ...asked,
-        count,
-        profile,
-        contentHash,
-        rejected,
-        hasNextPage,
-        ...memory,
-        representations,
-      },
-      'provider',
-      {
-        durationMs,
-        publishableFields,
-        accepted:
-          operator && reasons.length > 0 ? { reasons, requestId: operator.requestId } : undefined,
-      },
-    );
+    take({ ...loaded, ...memory, ...asked, representations }, 'provider', {
+      durationMs,
+      publishableFields: loaded.publishableFields,
+      accepted:
+        operator && reasons.length > 0 ? { reasons, requestId: operator.requestId } : undefined,
+    });
     const published = await publish();
     if (published === 'later_list') return laterListCached(operator);
     return { outcome: 'ok', isShared: fleet.isShared ? published === 'written' : undefined };

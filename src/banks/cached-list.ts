@@ -1,11 +1,13 @@
 import type { GuardMemory } from './guard.ts';
-import type { ListProfile } from './reading/profile.ts';
-import type { RejectedEntries } from './reading/entry.ts';
+import type { LoadedList } from './reading/list-reader.ts';
 import type { Representations } from './representation.ts';
 
 // The list that is cached, served and shared.
 
-export interface CachedList extends GuardMemory {
+export interface CachedList
+  extends
+    GuardMemory,
+    Pick<LoadedList, 'count' | 'profile' | 'contentHash' | 'rejected' | 'hasNextPage'> {
   /**
    * 22 digits: 16 of microseconds, when the list was asked for by the clock of Redis, and 6 random
    * ones. The greater id is the later list, on all replicas.
@@ -16,13 +18,6 @@ export interface CachedList extends GuardMemory {
   /** When this content was first seen, by the wall clock of whoever saw it: `Last-Modified`. */
   readonly changedAtMs: number;
   readonly representations: Representations;
-  readonly count: number;
-  readonly profile: ListProfile;
-  /** Identifies the entries, in any order. */
-  readonly contentHash: string;
-  readonly rejected: RejectedEntries;
-  /** The response named a next page, which is not loaded: the list is probably incomplete. */
-  readonly hasNextPage: boolean;
 }
 
 /** A list that may be served now. `freshForMs` is negative once it is stale. */

@@ -56,6 +56,8 @@ const LONGEST_MEMORY_MS = 7 * 86_400_000;
 
 /** The cached list, as far as the guard needs it. */
 export type GuardedList = GuardMemory & Pick<ListContent, 'count' | 'profile' | 'contentHash'>;
+/** The loaded list. */
+type Offered = Omit<ReadList, 'json'>;
 
 /**
  * @param base undefined while no list can be served
@@ -65,7 +67,7 @@ export type GuardedList = GuardMemory & Pick<ListContent, 'count' | 'profile' | 
  * @throws {LoadError} `too_few`, `unusable_entries`, `missing_field`, `shrunk` or `drifted`
  */
 export const guard = (
-  next: ReadList,
+  next: Offered,
   base: GuardedList | undefined,
   policy: GuardPolicy,
   overrides: readonly Overridable[],
@@ -149,7 +151,7 @@ const ROUNDING = 1e-9;
  * A field that no entry has is a wrong name in BANK_FIELDS, or was renamed. Publishing only nulls
  * under its name would hide that.
  */
-const assertFieldsExist = ({ absentFields }: ReadList, { fields = [] }: GuardPolicy): void => {
+const assertFieldsExist = ({ absentFields }: Offered, { fields = [] }: GuardPolicy): void => {
   const missing = fields.filter(
     ({ name, isOptional }) => !isOptional && absentFields.includes(name),
   );
@@ -162,7 +164,7 @@ const assertFieldsExist = ({ absentFields }: ReadList, { fields = [] }: GuardPol
   );
 };
 
-const assertUsable = ({ count, rejected }: ReadList, policy: GuardPolicy): void => {
+const assertUsable = ({ count, rejected }: Offered, policy: GuardPolicy): void => {
   const unusable = countUnusable(rejected);
   const received = count + unusable + rejected.duplicate;
   if (unusable <= policy.maxShrink * received + ROUNDING) return;
@@ -173,7 +175,7 @@ const assertUsable = ({ count, rejected }: ReadList, policy: GuardPolicy): void 
 };
 
 const findShrinkage = (
-  { count }: ListContent,
+  { count }: Profiled,
   marks: Marks,
   { maxShrink }: GuardPolicy,
 ): LoadError | undefined =>

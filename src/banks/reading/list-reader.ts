@@ -59,7 +59,10 @@ export interface ReadList extends ListContent {
 
 /** A list as the provider sent it. */
 export interface LoadedList extends ReadList {
-  /** The response named a next page (`Link` with `rel="next"`). */
+  /**
+   * The response named a next page (`Link` with `rel="next"`), which is not loaded: the list is
+   * probably incomplete.
+   */
   readonly hasNextPage: boolean;
 }
 
