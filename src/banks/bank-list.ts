@@ -231,7 +231,7 @@ export const createBankList = (options: BankListOptions) => {
       // A failure says nothing about a list that was requested later.
       if (ownId() <= id) {
         const failure = { id, attempts: (failing?.attempts ?? 0) + 1, error };
-        const [hold, ms] = holdAfter(failure, base, now() - asked.askedAtMs);
+        const [hold, ms] = settleFailure(failure, base, now() - asked.askedAtMs);
         if (isClaimed) await fleet.hold(mine, hold, ms);
       }
       operator?.resolve({ outcome: 'failed', error });
@@ -263,15 +263,7 @@ export const createBankList = (options: BankListOptions) => {
   };
 
   /** What follows from a failed load. @returns the hold that replaces `base`, and for how long */
-  const holdAfter = (failure: Failing, base: View, durationMs: number) => {
-    const waitMs = backOff(failure, durationMs);
-    // A fault of this replica must not make the others wait: the earlier hold comes back.
-    if (failure.error.isLocal) return [base.hold, base.holdLeftMs] as const;
-    return [writeWait(failure), waitMs] as const;
-  };
-
-  /** What follows from a failed load here. @returns how long all replicas wait after it */
-  const backOff = (failure: Failing, durationMs: number): number => {
+  const settleFailure = (failure: Failing, base: View, durationMs: number) => {
     const { attempts, error } = failure;
     const retryAfterMs = Math.min(error.retryAfterMs ?? 0, longestWaitMs);
     // A load that an operator asked for does not shorten the wait that there was.
@@ -283,7 +275,9 @@ export const createBankList = (options: BankListOptions) => {
       noteFailure(failure);
       emit({ type: 'load-failed', error, state: cache.state(), durationMs });
     }
-    return waitMs;
+    // A fault of this replica must not make the others wait: the earlier hold comes back.
+    if (error.isLocal) return [base.hold, base.holdLeftMs] as const;
+    return [writeWait(failure), waitMs] as const;
   };
 
   /** The only place that changes the list. */
