@@ -6,7 +6,6 @@ import { INTERNAL_DETAIL } from '../emulator/answers.ts';
 import type { Behaviour } from '../emulator/behaviours.ts';
 import { BANKS } from './helpers/emulate.ts';
 import { listenOn } from './helpers/free-port.ts';
-import { createManualClock } from './helpers/manual-clock.ts';
 import { advanceToLoad, refresh, startLoadedRig, startRig, type Rig } from './helpers/rig.ts';
 import { eventually } from './helpers/wait-until.ts';
 
@@ -262,19 +261,4 @@ test('a Retry-After that is a date is read by the clock of the provider, whateve
     res.writeHead(503, { date: at(0), 'retry-after': at(120_000) }).end(),
   );
   expect(await refresh(rig)).toMatchObject({ kind: 'unavailable', retryAfterMs: 120_000 });
-});
-
-test('since when loads fail is reported by the clock as it is now, also after it was corrected', async () => {
-  const steady = createManualClock();
-  let wrongByMs = -3_600_000;
-  const clock = { ...steady, wallMs: () => steady.wallMs() + wrongByMs };
-  rig = await startLoadedRig({ clock });
-  await rig.emulator.behave('unavailable');
-  await rig.service.list.refresh();
-  const failingSince = new Date(steady.wallMs()).toISOString();
-  wrongByMs = 0;
-  steady.advance(2_000);
-  await rig.service.list.refresh();
-  const { body } = await supertest(rig.managementUrl).get('/healthz').expect(200);
-  expect(body.list).toMatchObject({ failingSince });
 });

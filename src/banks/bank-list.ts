@@ -57,18 +57,13 @@ export interface ListStatus {
   /** The list, however old it is. */
   readonly cached: CachedList | undefined;
   readonly ageMs: number | undefined;
-  /** The loads that have failed; undefined once a later list has come. */
-  readonly failing: FailingStatus | undefined;
+  /**
+   * The loads that have failed, and when the first one did, in wall-clock milliseconds; undefined
+   * once a later list has come.
+   */
+  readonly failing: (Failing & { readonly sinceMs: number }) | undefined;
   /** Milliseconds until the next load is due; 0 while it is under way. */
   readonly nextLoadInMs: number;
-}
-
-interface FailingStatus {
-  /** Of the newest one. */
-  readonly error: LoadError;
-  /** When the first one failed, in wall-clock milliseconds. */
-  readonly sinceMs: number;
-  readonly attempts: number;
 }
 
 export type BankList = ReturnType<typeof createBankList>;
@@ -102,7 +97,7 @@ export const createBankList = (options: BankListOptions) => {
   let hasJoined = false;
   /** Until when the load of another replica is waited for. */
   let holdUntilMs = -Infinity;
-  let failing: (Failing & { readonly sinceMs: number }) | undefined;
+  let failing: ListStatus['failing'];
   /** When the next load is due. */
   let nextAtMs = -Infinity;
   let loading: Promise<void> | undefined;
@@ -201,7 +196,7 @@ export const createBankList = (options: BankListOptions) => {
   };
 
   const noteFailure = (failure: Failing): void => {
-    failing = { ...failure, sinceMs: failing?.sinceMs ?? now() };
+    failing = { ...failure, sinceMs: failing?.sinceMs ?? clock.wallMs() };
     changes.emit('change');
   };
 
@@ -349,11 +344,7 @@ export const createBankList = (options: BankListOptions) => {
         state: cache.state(),
         cached,
         ageMs: cache.ageMs(),
-        failing: failing && {
-          error: failing.error,
-          sinceMs: clock.wallMs() - (now() - failing.sinceMs),
-          attempts: failing.attempts,
-        },
+        failing,
         nextLoadInMs: loading ? 0 : Math.max(0, nextAtMs - now()),
       };
     },
