@@ -92,6 +92,16 @@ describe('a restart in an outage', () => {
     expect(await plannedInMs(after)).toBe(HOUR / 2 - 23_000);
   });
 
+  test('finds a list fresh that was renewed with the same content', async () => {
+    await save();
+    const renewed = await startService({}, 1.5 * HOUR);
+    await eventually(() => renewed.service.list.status().state === 'fresh');
+    await stopAtOnce(renewed);
+    await emulator.behave('unavailable');
+    const after = await startService({}, 1.5 * HOUR);
+    expect(after.service.list.status()).toMatchObject({ state: 'fresh', ageMs: 0 });
+  });
+
   test('serves a list past its TTL for as long as CACHE_MAX_STALE says, and none after that', async () => {
     await save();
     const env = { CACHE_MAX_STALE: '1d' };
