@@ -79,7 +79,7 @@ export const createService = (config: Config, options: ServiceOptions) => {
     loadTimeoutMs: providerConfig.timeoutMs,
     load: provider.load,
     fleet: redis ?? createSoleReplica(clock),
-    save: (taken) => snapshot?.save(taken),
+    save: snapshot?.save,
     clock,
     random,
     emit,

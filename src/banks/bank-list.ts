@@ -43,7 +43,7 @@ export interface BankListOptions {
   readonly load: (signal: AbortSignal) => Promise<LoadedList>;
   readonly fleet: Fleet;
   /** Keeps the list on disk. */
-  readonly save: (list: CachedList) => void;
+  readonly save?: ((list: CachedList) => void) | undefined;
   readonly clock: Clock;
   /** A number in [0, 1), for jitter. */
   readonly random: () => number;
@@ -294,7 +294,7 @@ export const createBankList = (options: BankListOptions) => {
       nextAtMs = dueMs;
     } else nextAtMs = Math.max(nextAtMs, dueMs);
     state = cache.state();
-    options.save(taken);
+    options.save?.(taken);
     const { maxShrink } = options.guard;
     const change = previous && !isSame ? compareLists(previous, taken, maxShrink) : undefined;
     emit({ type: 'list-taken', list: taken, previous, source, state, change, load });

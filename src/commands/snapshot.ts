@@ -56,8 +56,6 @@ const saveList = async (config: Config, path: string, context: CommandContext): 
     loadTimeoutMs: config.provider.timeoutMs,
     load: provider.load,
     fleet: createSoleReplica(clock),
-    // Only a list that has been loaded: the one that is restored is in the file.
-    save: () => undefined,
     clock,
     random: Math.random,
     emit: () => undefined,
