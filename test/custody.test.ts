@@ -5,11 +5,10 @@ import type { Behaviour } from '../emulator/behaviours.ts';
 import type { Emulator } from '../emulator/emulator.ts';
 import type { EnvironmentVariables } from '../src/config/variables.ts';
 import { createAuthority } from './helpers/authority.ts';
-import { closeLater } from './helpers/close-later.ts';
 import { emulate } from './helpers/emulate.ts';
-import { listenOn } from './helpers/free-port.ts';
 import { leaksIn } from './helpers/leaks.ts';
 import { startProcess, type ServiceProcess } from './helpers/process.ts';
+import { serve } from './helpers/serve.ts';
 import { startTlsFront, type TlsFront } from './helpers/tls-front.ts';
 import { createTunnels } from './helpers/tunnel.ts';
 import { eventually } from './helpers/wait-until.ts';
@@ -43,7 +42,6 @@ const startProvider = async (pair = good, clientAuthority?: string): Promise<voi
     pair,
     ...(clientAuthority !== undefined && { clientAuthority }),
   });
-  closeLater(() => front.close());
 };
 
 /**
@@ -62,8 +60,7 @@ const startTlsProxy = async (pair = good): Promise<{ at: string; clients: string
       proxy.emit('connection', socket);
     },
   );
-  closeLater(() => outer.close());
-  return { at: `localhost:${await listenOn(outer)}`, clients };
+  return { at: `localhost:${await serve(outer)}`, clients };
 };
 
 const start = (env: EnvironmentVariables, preload?: string): Promise<ServiceProcess> =>

@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os';
 import { resolve } from 'node:path';
 import type { EnvironmentVariables } from '../src/config/variables.ts';
 import { closeLater } from './helpers/close-later.ts';
-import { listenOn } from './helpers/free-port.ts';
 import { runInShell, runNode } from './helpers/program.ts';
+import { serve } from './helpers/serve.ts';
 import { waitUntil } from './helpers/wait-until.ts';
 
 // The built demo, used only through what it prints.
@@ -38,9 +38,7 @@ const startDemo = (env: EnvironmentVariables = {}) => {
 
 /** Occupies a port on loopback; does nothing if it is already in use. */
 const occupy = async (port: number): Promise<number> => {
-  const server = createServer();
-  closeLater(() => server.close());
-  return listenOn(server, port).catch(() => port);
+  return serve(createServer(), port).catch(() => port);
 };
 
 test('what the README shows is printed and works, and Ctrl-C stops everything', async () => {

@@ -5,8 +5,8 @@ import supertest from 'supertest';
 import { INTERNAL_DETAIL } from '../emulator/answers.ts';
 import type { Behaviour } from '../emulator/behaviours.ts';
 import { BANKS } from './helpers/emulate.ts';
-import { listenOn } from './helpers/free-port.ts';
 import { advanceToLoad, refresh, startLoadedRig, startRig, type Rig } from './helpers/rig.ts';
+import { serve } from './helpers/serve.ts';
 import { eventually } from './helpers/wait-until.ts';
 
 // The failure table, row by row: what users get while the provider fails, with and without a cached
@@ -173,14 +173,13 @@ test('no redirect is followed, with the token or without', async () => {
     received.push(req.url);
     res.setHeader('content-type', 'application/json').end('[{"code":"1","ispb":"1","name":"One"}]');
   });
-  const location = `http://127.0.0.1:${await listenOn(elsewhere)}/api/v1/banks`;
+  const location = `http://127.0.0.1:${await serve(elsewhere)}/api/v1/banks`;
   rig = await startRig();
   for (const status of [301, 302, 303, 307, 308]) {
     rig.emulator.respondWith((_req, res) => res.writeHead(status, { location }).end());
     expect((await refresh(rig))?.kind).toBe('unexpected_status');
   }
   expect(received).toEqual([]);
-  elsewhere.close();
 });
 
 test('a base path that looks like another host stays a path', async () => {
@@ -228,13 +227,12 @@ test('each odd response fails the load for its reason, and those that HTTP allow
     socket.on('error', () => undefined);
     socket.once('data', () => socket.end(bytes, 'latin1'));
   });
-  const port = await listenOn(provider);
+  const port = await serve(provider);
   rig = await startRig({ env: { PROVIDER_SANDBOX_BASE_URL: `http://127.0.0.1:${port}` } });
   for (const [what, answer, kind] of ODD_ANSWERS) {
     bytes = answer;
     expect([what, (await refresh(rig))?.kind]).toEqual([what, kind]);
   }
-  provider.close();
 });
 
 test.each([

@@ -6,13 +6,13 @@ import { setImmediate } from 'node:timers/promises';
 import supertest from 'supertest';
 import { parseConfig } from '../src/config/config.ts';
 import { createService } from '../src/service.ts';
-import { closeLater } from './helpers/close-later.ts';
-import { findFreePort, listenOn } from './helpers/free-port.ts';
+import { findFreePort } from './helpers/free-port.ts';
 import { postRefresh } from './helpers/management-port.ts';
 import { createManualClock } from './helpers/manual-clock.ts';
 import { describeWithRedis, redisOfTest } from './helpers/redis-server.ts';
 import { clientCredentialsEnv, startLoadedRig, startRig, stopAtOnce } from './helpers/rig.ts';
 import { MANAGEMENT_TOKEN, SANDBOX } from './helpers/sandbox.ts';
+import { serve } from './helpers/serve.ts';
 import { temporaryFolder } from './helpers/temporary-folder.ts';
 import { connectionsOf } from './helpers/server-sockets.ts';
 import { eventually, waitUntil } from './helpers/wait-until.ts';
@@ -88,7 +88,7 @@ test('a stop ends everything: renewals, the management port, and requests to the
   const endpoint = createServer(
     (socket) => void sockets.add(socket.resume().on('error', () => undefined)),
   );
-  const port = await listenOn(endpoint);
+  const port = await serve(endpoint);
   const rig = await startRig({
     envFor: (emulator) => ({
       ...clientCredentialsEnv(emulator),
@@ -110,7 +110,6 @@ test('a stop ends everything: renewals, the management port, and requests to the
     () => page.destroyed && [...sockets].every(({ readableEnded }) => readableEnded),
   );
   await expect(fetch(rig.managementUrl)).rejects.toThrow('fetch failed');
-  endpoint.close();
   expect(rig.messages().join()).not.toContain('token: ');
   // Nothing is to come: a clock that moved on would only hide it.
   expect([sockets.size, rig.clock.waits()]).toEqual([1, []]);
@@ -118,8 +117,7 @@ test('a stop ends everything: renewals, the management port, and requests to the
 
 test('a service whose port is taken does not start, and leaves no port open', async () => {
   const other = createServer();
-  const port = await listenOn(other);
-  closeLater(() => void other.close());
+  const port = await serve(other);
   const managementPort = await findFreePort();
   const clock = createManualClock();
   const env = {

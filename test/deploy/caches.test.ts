@@ -5,7 +5,6 @@ import {
   startNginx,
   startVarnish,
 } from '../helpers/caching-proxy.ts';
-import { closeLater } from '../helpers/close-later.ts';
 import { BANKS } from '../helpers/emulate.ts';
 import { startLoadedRig } from '../helpers/rig.ts';
 import { eventually } from '../helpers/wait-until.ts';
@@ -29,7 +28,6 @@ for (const [name, describeWithIt, startCache, encodings, copies] of CACHES) {
       const env = { CORS_ORIGINS: origins, BROWSER_MAX_AGE: maxAge };
       const rig = await startLoadedRig({ env });
       const cache = await startCache(rig.url);
-      closeLater(() => cache.close());
       return {
         get: async (headers: Readonly<Record<string, string>> = {}): Promise<Response> => {
           const response = await fetch(`${cache.url}/banks`, {

@@ -1,6 +1,5 @@
 import { expect, test } from '@jest/globals';
 import { get } from 'node:http';
-import { closeLater } from '../helpers/close-later.ts';
 import { describeWithHaproxy, startHaproxy } from '../helpers/haproxy.ts';
 import { startRig } from '../helpers/rig.ts';
 import { waitUntil } from '../helpers/wait-until.ts';
@@ -16,7 +15,6 @@ describeWithHaproxy('the load balancer', () => {
   const start = async () => {
     const rig = await startRig({ env: { TRUST_PROXY: '1' } });
     const haproxy = await startHaproxy(['127.0.0.1'], Number(new URL(rig.url).port));
-    closeLater(() => haproxy.close());
     const status = async (): Promise<number> => (await fetch(`${haproxy.url}/banks`)).status;
     await waitUntil('a replica that is ready', status, (seen) => seen === 200);
     return { ...haproxy, lastRequest: () => rig.requests('/banks').at(-1) };
@@ -45,7 +43,6 @@ describeWithHaproxy('the load balancer', () => {
 
   test('answers by itself only when no replica is left: 503 with a problem document for every page', async () => {
     const haproxy = await startHaproxy([], 1);
-    closeLater(() => haproxy.close());
     const response = await fetch(`${haproxy.url}/banks`, { headers: { 'X-Request-Id': 'abc' } });
     expect(response.status).toBe(503);
     expect(Object.fromEntries(response.headers)).toMatchObject({

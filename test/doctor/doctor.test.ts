@@ -8,12 +8,11 @@ import {
 } from '../../emulator/behaviours.ts';
 import type { Emulator } from '../../emulator/emulator.ts';
 import type { EnvironmentVariables } from '../../src/config/variables.ts';
-import { closeLater } from '../helpers/close-later.ts';
 import { BANKS, emulate } from '../helpers/emulate.ts';
-import { listenOn } from '../helpers/free-port.ts';
 import { runService } from '../helpers/process.ts';
 import { clientCredentialsEnv } from '../helpers/rig.ts';
 import { runDoctor, type DoctorReport } from '../helpers/run-doctor.ts';
+import { serve } from '../helpers/serve.ts';
 import { temporaryFile } from '../helpers/temporary-folder.ts';
 
 // The doctor against the emulator: for each thing that it can do, the step, the cause, the variable,
@@ -226,11 +225,10 @@ test.each([
   [{ token_type: 'Bearer', id_token: 'SECRET-1', token: 1 }, ''],
 ])('where a grant of %j has its token is suggested, by the name only', async (grant, hint) => {
   const endpoint = createServer((_req, res) => void res.end(JSON.stringify(grant)));
-  closeLater(() => endpoint.close());
   const emulator = await emulate();
   const report = await diagnose(emulator, {
     ...clientCredentialsEnv(emulator),
-    PROVIDER_TOKEN_URL: `http://127.0.0.1:${await listenOn(endpoint)}/token`,
+    PROVIDER_TOKEN_URL: `http://127.0.0.1:${await serve(endpoint)}/token`,
   });
   expect(report.linesOf('token')).toMatch(new RegExp(`no token at access_token${hint}\n`));
 });

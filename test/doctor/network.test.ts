@@ -1,13 +1,8 @@
 import { expect, test } from '@jest/globals';
 import type { EnvironmentVariables } from '../../src/config/variables.ts';
 import { createAuthority, type Pair } from '../helpers/authority.ts';
-import { closeLater } from '../helpers/close-later.ts';
 import { emulate } from '../helpers/emulate.ts';
-import {
-  describeWithProxy,
-  startForwardProxy,
-  type ForwardProxyOptions,
-} from '../helpers/forward-proxy.ts';
+import { describeWithProxy, startForwardProxy } from '../helpers/forward-proxy.ts';
 import { leaksIn } from '../helpers/leaks.ts';
 import { runDoctor } from '../helpers/run-doctor.ts';
 import { startTlsFront } from '../helpers/tls-front.ts';
@@ -48,25 +43,13 @@ const expectFailure = async (
 
 const startProvider = async (host = '127.0.0.1'): Promise<string> => {
   const { baseUrl } = await emulate();
-  const front = await startTlsFront({
-    to: baseUrl,
-    pair: server,
-    clientAuthority: authority.cert,
-    host,
-  });
-  closeLater(() => front.close());
-  return front.url;
+  const clientAuthority = authority.cert;
+  return (await startTlsFront({ to: baseUrl, pair: server, clientAuthority, host })).url;
 };
 
 describeWithProxy('a forward proxy', () => {
-  const startProxy = async (options?: ForwardProxyOptions) => {
-    const proxy = await startForwardProxy(options);
-    closeLater(() => proxy.kill());
-    return proxy;
-  };
-
   test('is passed over mutual TLS', async () => {
-    const proxy = await startProxy({ credentials: { user: 'user', password: PASSWORD } });
+    const proxy = await startForwardProxy({ credentials: { user: 'user', password: PASSWORD } });
     const { status, text, linesOf } = await runDoctor({
       ...mutual(client),
       PROVIDER_SANDBOX_BASE_URL: await startProvider(),
@@ -80,7 +63,7 @@ describeWithProxy('a forward proxy', () => {
   });
 
   test('that refuses the user fails at the address', async () => {
-    const proxy = await startProxy({ credentials: { user: 'user', password: 'other' } });
+    const proxy = await startForwardProxy({ credentials: { user: 'user', password: 'other' } });
     const env = {
       ...TRUSTING,
       PROVIDER_SANDBOX_BASE_URL: await startProvider(),
@@ -90,9 +73,8 @@ describeWithProxy('a forward proxy', () => {
   });
 
   test('that hangs fails at the address', async () => {
-    const proxy = await startProxy();
+    const proxy = await startForwardProxy();
     proxy.stall();
-    closeLater(() => proxy.resume());
     const env = {
       PROVIDER_SANDBOX_BASE_URL: await startProvider(),
       PROVIDER_TIMEOUT: '1s',

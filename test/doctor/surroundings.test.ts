@@ -8,15 +8,15 @@ import type { Behaviour } from '../../emulator/behaviours.ts';
 import { snapshot } from '../../src/commands/snapshot.ts';
 import type { EnvironmentVariables } from '../../src/config/variables.ts';
 import { createAuthority } from '../helpers/authority.ts';
-import { closeLater } from '../helpers/close-later.ts';
 import { emulate } from '../helpers/emulate.ts';
-import { findFreePort, listenOn } from '../helpers/free-port.ts';
+import { findFreePort } from '../helpers/free-port.ts';
 import { runService } from '../helpers/process.ts';
 import { describeWithRedis, redisOfTest } from '../helpers/redis-server.ts';
 import { startLoadedRig, startRig } from '../helpers/rig.ts';
 import { runCommand } from '../helpers/run-command.ts';
 import { runDoctor, type DoctorReport } from '../helpers/run-doctor.ts';
 import { SANDBOX } from '../helpers/sandbox.ts';
+import { serve } from '../helpers/serve.ts';
 import { temporaryFile, temporaryFolder } from '../helpers/temporary-folder.ts';
 import { startTlsFront } from '../helpers/tls-front.ts';
 import { waitUntil } from '../helpers/wait-until.ts';
@@ -164,8 +164,7 @@ describeWithRedis('Redis', () => {
 
   test('that has nothing yet is written, and has nothing afterwards', async () => {
     const redis = await redisOfTest();
-    const file = join(temporaryFolder(), 'redis');
-    writeFileSync(file, redis.url);
+    const file = temporaryFile(redis.url);
     expect((await doctor({ CACHE_REDIS_URL_FILE: file })).status).toBe(0);
     await waitUntil(
       'an empty Redis',
@@ -219,7 +218,6 @@ test('the certificate of Redis is checked, also with NODE_TLS_REJECT_UNAUTHORIZE
   const dates = { from: '20200101000000Z', until: '20210101000000Z' };
   const { baseUrl } = await emulate();
   const front = await startTlsFront({ to: baseUrl, pair: authority.issue('redis', dates) });
-  closeLater(() => front.close());
   const { exit, output } = runService(
     {
       PROVIDER_SANDBOX_BASE_URL: baseUrl,
@@ -238,8 +236,7 @@ test('the certificate of Redis is checked, also with NODE_TLS_REJECT_UNAUTHORIZE
 describe('the ports', () => {
   test('that are free are fine; one that another program uses is a failure of its own variable', async () => {
     const other = createServer((_req, res) => void res.end('{"status":"pass","list":{}}'));
-    closeLater(() => other.close());
-    const taken = String(await listenOn(other));
+    const taken = String(await serve(other));
     const first = await doctor({ PORT: taken });
     expectFailure(first, ['port', new RegExp(`another program uses port ${taken}`), 'PORT']);
     expect(first.linesOf('management')).toMatch(/^ok .* can be used$/);

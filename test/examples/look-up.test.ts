@@ -3,11 +3,10 @@ import { createServer } from 'node:http';
 import { join, resolve } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { openBanks } from '../../examples/look-up/banks.ts';
-import { closeLater } from '../helpers/close-later.ts';
 import { ALL_BANKS } from '../helpers/emulate.ts';
-import { listenOn } from '../helpers/free-port.ts';
 import { runInShell, runNode } from '../helpers/program.ts';
 import { startRig, type RigOptions } from '../helpers/rig.ts';
+import { serve } from '../helpers/serve.ts';
 import { temporaryFile, temporaryFolder } from '../helpers/temporary-folder.ts';
 import { eventually } from '../helpers/wait-until.ts';
 
@@ -79,8 +78,7 @@ const countRequests = async (cacheStatus: string): Promise<() => number> => {
     requests += 1;
     res.setHeader('Cache-Status', cacheStatus).end(JSON.stringify(ALL_BANKS));
   });
-  closeLater(() => server.close());
-  const port = await listenOn(server);
+  const port = await serve(server);
   const file = join(temporaryFolder(), 'banks.json');
   await openBanks(`http://127.0.0.1:${port}/`, file, LEAST_WAIT_MS);
   return () => requests;

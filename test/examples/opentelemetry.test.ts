@@ -6,10 +6,9 @@ import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, test } from '@jest/globals';
 import express from 'express';
-import { closeLater } from '../helpers/close-later.ts';
 import { emulate } from '../helpers/emulate.ts';
-import { listenOn } from '../helpers/free-port.ts';
 import { runService } from '../helpers/process.ts';
+import { serve } from '../helpers/serve.ts';
 import { eventually } from '../helpers/wait-until.ts';
 import { temporaryFolder } from '../helpers/temporary-folder.ts';
 
@@ -65,7 +64,7 @@ test('with HOT_PATH=off, OpenTelemetry sees each request and each load, and no t
       ...documentedEnv(),
       MANAGEMENT_PORT: 'off',
       PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl,
-      OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${await listenOn(collector)}`,
+      OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${await serve(collector)}`,
       OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
       OTEL_BSP_SCHEDULE_DELAY: '50',
     },
@@ -74,7 +73,6 @@ test('with HOT_PATH=off, OpenTelemetry sees each request and each load, and no t
       preload: `import ${JSON.stringify(pathToFileURL(join(scratch, 'register.mjs')))};`,
     },
   );
-  closeLater(() => collector.close());
   const { input } = await says(/list: initial load succeeded/);
   const url = /http:\/\/127\.0\.0\.1:\d+/.exec(input)?.[0] ?? '';
   const headers = { traceparent: `00-${TRACE_ID}-00f067aa0ba902b7-01` };

@@ -11,10 +11,10 @@ import { keysOf, loadRedis, type RedisClient } from '../../src/sharing/redis-cli
 import { createRedisFleet } from '../../src/sharing/redis-fleet.ts';
 import { createStoreReport } from '../../src/sharing/store-report.ts';
 import { closeLater } from '../helpers/close-later.ts';
-import { listenOn } from '../helpers/free-port.ts';
 import { createManualClock } from '../helpers/manual-clock.ts';
 import { patientClock } from '../helpers/patient-clock.ts';
 import { describeWithRedis, redisOfTest } from '../helpers/redis-server.ts';
+import { serve } from '../helpers/serve.ts';
 import { waitUntil } from '../helpers/wait-until.ts';
 import { createFakeRedis } from './redis.ts';
 
@@ -323,8 +323,7 @@ describe('a server that accepts connections and never answers', () => {
       sockets.add(socket.on('error', () => undefined));
       socket.on('close', () => sockets.delete(socket)).resume();
     });
-    const url = `redis://127.0.0.1:${await listenOn(server)}`;
-    closeLater(() => server.close());
+    const url = `redis://127.0.0.1:${await serve(server)}`;
     const { fleet, reports } = await openFleet(() => url);
     for (let count = 0; count < 3; count += 1) {
       const connected = once(server, 'connection');

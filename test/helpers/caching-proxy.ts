@@ -1,12 +1,13 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { closeLater } from './close-later.ts';
 import { onFreePort } from './free-port.ts';
 import { needProgram } from './needs.ts';
 import { runProgram, SYSTEM_PATH } from './program.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
 // Real caches in front of the service: nginx and Varnish, as their packages are, told only where
-// the service is.
+// the service is. They are stopped after the test.
 
 export type CachingProxy = Awaited<ReturnType<typeof start>>;
 
@@ -34,11 +35,9 @@ const start = (command: string, argsFor: (port: number, folder: string) => reado
       args: argsFor(port, folder),
       env: { PATH: SYSTEM_PATH },
     });
+    closeLater(() => program.end('SIGTERM'));
     await program.listens(port);
-    return {
-      url: `http://127.0.0.1:${port}`,
-      close: (): Promise<unknown> => program.end('SIGTERM'),
-    };
+    return { url: `http://127.0.0.1:${port}` };
   });
 };
 

@@ -1,11 +1,10 @@
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { closeLater } from './close-later.ts';
 import { onFreePort } from './free-port.ts';
 import { needProgram } from './needs.ts';
 import { runProgram } from './program.ts';
-import { temporaryFolder } from './temporary-folder.ts';
+import { temporaryFile } from './temporary-folder.ts';
 
-// A real forward proxy of a test's own: tinyproxy, on a free port of loopback.
+// A real forward proxy of a test's own: tinyproxy, on a free port of loopback. It is killed after the test.
 
 /** `describe` for tests that need tinyproxy. */
 export const { describeWithIt: describeWithProxy } = needProgram(
@@ -13,9 +12,7 @@ export const { describeWithIt: describeWithProxy } = needProgram(
   'On Debian and Ubuntu: apt-get install tinyproxy-bin',
 );
 
-export type ForwardProxy = Awaited<ReturnType<typeof startForwardProxy>>;
-
-export interface ForwardProxyOptions {
+interface ForwardProxyOptions {
   readonly credentials?: { readonly user: string; readonly password: string };
   /** The only port that tunnels may lead to; any unless given. */
   readonly onlyPort?: number;
@@ -31,11 +28,11 @@ export const startForwardProxy = ({ credentials, onlyPort }: ForwardProxyOptions
       ...(credentials ? [`BasicAuth ${credentials.user} ${credentials.password}`] : []),
       ...(onlyPort === undefined ? [] : [`ConnectPort ${onlyPort}`]),
     ];
-    const file = join(temporaryFolder('banks-proxy-'), 'tinyproxy.conf');
-    writeFileSync(file, `${config.join('\n')}\n`);
-    const { end, stall, resume, output, says } = runProgram('tinyproxy', {
+    const file = temporaryFile(`${config.join('\n')}\n`);
+    const { end, stall, output, says } = runProgram('tinyproxy', {
       args: ['-d', '-c', file],
     });
+    closeLater(() => end());
     await says(/done sending stored logs/);
     return {
       port,
@@ -44,8 +41,6 @@ export const startForwardProxy = ({ credentials, onlyPort }: ForwardProxyOptions
       /** The targets of the tunnels that were asked for so far, such as `localhost:4000`. */
       targets: (): string[] =>
         [...output().matchAll(/: CONNECT (\S+) HTTP/g)].map(([, target = '']) => target),
-      kill: end,
       stall,
-      resume,
     };
   });

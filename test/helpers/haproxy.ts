@@ -1,13 +1,13 @@
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Pair } from './authority.ts';
+import { closeLater } from './close-later.ts';
 import { findFreePort, onFreePort } from './free-port.ts';
 import { needProgram } from './needs.ts';
 import { runProgram, SYSTEM_PATH } from './program.ts';
 import { read } from './repository.ts';
-import { temporaryFolder } from './temporary-folder.ts';
+import { temporaryFile } from './temporary-folder.ts';
 
 // The real HAProxy, above all with the shipped configuration, in which only addresses are replaced.
+// It is stopped after the test.
 
 /** `describe` for tests that need HAProxy. */
 export const { describeWithIt: describeWithHaproxy } = needProgram(
@@ -17,12 +17,10 @@ export const { describeWithIt: describeWithHaproxy } = needProgram(
 
 /** Runs it with this configuration, in which it listens on `port`. */
 const run = async (port: number, config: string) => {
-  const file = join(temporaryFolder('banks-haproxy-'), 'haproxy.cfg');
-  writeFileSync(file, config);
-  const env = { PATH: SYSTEM_PATH };
-  const { end, listens } = runProgram('haproxy', { args: ['-db', '-f', file], env });
+  const args = ['-db', '-f', temporaryFile(config)];
+  const { end, listens } = runProgram('haproxy', { args, env: { PATH: SYSTEM_PATH } });
+  closeLater(() => end('SIGTERM'));
   await listens(port);
-  return { close: (): Promise<unknown> => end('SIGTERM') };
 };
 
 /** Starts HAProxy in front of the replicas at `addresses` (IPv4), all of which listen on `port`. */
@@ -35,8 +33,8 @@ export const startHaproxy = async (addresses: readonly string[], port: number) =
     .replaceAll(/^ *server-template \S+ 3 \S+ (.*) resolvers .*$/gm, (_line, checks: string) =>
       servers(checks),
     );
-  const running = await run(ownPort, config);
-  return { ...running, url: `http://127.0.0.1:${ownPort}`, port: ownPort };
+  await run(ownPort, config);
+  return { url: `http://127.0.0.1:${ownPort}`, port: ownPort };
 };
 
 export interface AlertingServerOptions {
@@ -53,10 +51,9 @@ export interface AlertingServerOptions {
 export const startAlertingServer = (options: AlertingServerOptions) =>
   onFreePort(async (port) => {
     const { pair, clientAuthorityFile, newestVersion } = options;
-    const file = join(temporaryFolder('banks-haproxy-'), 'both.pem');
-    writeFileSync(file, pair.cert + pair.key);
+    const file = temporaryFile(pair.cert + pair.key);
     const client = `ca-file ${clientAuthorityFile} verify required`;
-    const running = await run(
+    await run(
       port,
       `defaults
   mode http
@@ -68,5 +65,5 @@ frontend provider
   http-request return status 204
 `,
     );
-    return { ...running, url: `https://localhost:${port}` };
+    return { url: `https://localhost:${port}` };
   });

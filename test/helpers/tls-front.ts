@@ -2,10 +2,11 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { createServer, type TLSSocket } from 'node:tls';
 import type { Pair } from './authority.ts';
+import { closeLater } from './close-later.ts';
 import { listenOn } from './free-port.ts';
 
 // TLS in front of an emulator: it ends the encryption, may require a client certificate, and passes
-// the bytes on.
+// the bytes on. It is closed after the test.
 
 export type TlsFront = Awaited<ReturnType<typeof startTlsFront>>;
 
@@ -49,6 +50,11 @@ export const startTlsFront = async (options: TlsFrontOptions) => {
     socket.on('close', () => upstream.destroy());
   });
   const port = await listenOn(server, 0, options.host);
+  closeLater(async () => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+    await once(server, 'close');
+  });
   return {
     port,
     url: `https://localhost:${port}`,
@@ -64,11 +70,6 @@ export const startTlsFront = async (options: TlsFrontOptions) => {
     requireClientOf: (authority: string): void => {
       if (clientAuthority === undefined) throw new Error('Start the front with a clientAuthority.');
       server.setSecureContext({ cert: pair.cert, key: pair.key, ca: authority });
-    },
-    close: async (): Promise<void> => {
-      for (const socket of sockets) socket.destroy();
-      server.close();
-      await once(server, 'close');
     },
   };
 };

@@ -3,10 +3,9 @@ import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import { NODE_OPTIONS, refusalOf } from '../../src/http-front/refusals.ts';
 import { startServer, STATUSES } from '../helpers/http-front.ts';
-import { closeLater } from '../helpers/close-later.ts';
-import { listenOn } from '../helpers/free-port.ts';
 import { createRandom, mutate, PIECES_OF_REQUESTS } from '../helpers/random.ts';
 import { openRaw } from '../helpers/raw-http.ts';
+import { serve } from '../helpers/serve.ts';
 
 // Requests that arrive in pieces, cut at every byte, and mutated ones get the response that
 // node:http alone gives if it refuses the same. Only the first: what comes with a request is
@@ -25,9 +24,8 @@ const startAll = async (): Promise<string[]> => {
   plain.on('clientError', (_error, socket) => {
     socket.end('HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n');
   });
-  closeLater(() => plain.close());
   return [
-    `http://127.0.0.1:${await listenOn(plain)}`,
+    `http://127.0.0.1:${await serve(plain)}`,
     (await startServer(echo)).url,
     (await startServer(echo, { hotPath: undefined })).url,
   ];

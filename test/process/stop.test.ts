@@ -4,12 +4,12 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { Agent, get } from 'node:http';
 import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { closeLater } from '../helpers/close-later.ts';
 import { BANKS, makeBanks } from '../helpers/emulate.ts';
-import { findFreePort, listenOn } from '../helpers/free-port.ts';
+import { findFreePort } from '../helpers/free-port.ts';
 import { postRefresh } from '../helpers/management-port.ts';
 import { createProcessStage } from '../helpers/process-stage.ts';
 import { MANAGEMENT_TOKEN } from '../helpers/sandbox.ts';
+import { serve } from '../helpers/serve.ts';
 import { eventually, waitUntil } from '../helpers/wait-until.ts';
 
 // The built process as an operator sees it when it stops: real signals, its exit status, and what
@@ -100,8 +100,7 @@ test('SIGHUP gives load balancers notice too: /readyz answers 503 while the list
 
 test('SIGTERM while Redis does not answer at the start ends it', async () => {
   const redis = createServer((socket) => socket.on('error', () => undefined).resume());
-  const port = await listenOn(redis);
-  closeLater(() => redis.close());
+  const port = await serve(redis);
   // By itself: on a busy machine the signal of another process may come after the time for Redis.
   const signalled = `
     import { subscribe } from 'node:diagnostics_channel';

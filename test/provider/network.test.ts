@@ -5,19 +5,13 @@ import type { Emulator } from '../../emulator/emulator.ts';
 import type { EnvironmentVariables } from '../../src/config/variables.ts';
 import { describeWithHaproxy, startAlertingServer } from '../helpers/haproxy.ts';
 import { createAuthority, type Pair } from '../helpers/authority.ts';
-import { closeLater } from '../helpers/close-later.ts';
 import { emulate, makeBanks } from '../helpers/emulate.ts';
-import {
-  describeWithProxy,
-  startForwardProxy,
-  type ForwardProxy,
-  type ForwardProxyOptions,
-} from '../helpers/forward-proxy.ts';
-import { listenOn } from '../helpers/free-port.ts';
+import { describeWithProxy, startForwardProxy } from '../helpers/forward-proxy.ts';
 import { runService } from '../helpers/process.ts';
 import { clientCredentialsEnv, startRig, type Rig } from '../helpers/rig.ts';
+import { serve } from '../helpers/serve.ts';
 import { startTlsFront, type TlsFront, type TlsFrontOptions } from '../helpers/tls-front.ts';
-import { createTunnels, type TunnelOptions } from '../helpers/tunnel.ts';
+import { createTunnels } from '../helpers/tunnel.ts';
 
 // What stands between the service and a provider that speaks TLS: a private authority, client
 // certificates, and a forward proxy, a real one. What is wrong with a certificate of the provider is
@@ -39,7 +33,6 @@ let front: TlsFront;
 const startProvider = async (options: Partial<TlsFrontOptions> = {}): Promise<void> => {
   provider = await emulate();
   front = await startTlsFront({ to: provider.baseUrl, pair: server, ...options });
-  closeLater(() => front.close());
 };
 
 const startService = (env: EnvironmentVariables): Promise<Rig> =>
@@ -116,7 +109,6 @@ describeWithHaproxy('a handshake that the provider refuses', () => {
       clientAuthorityFile,
       newestVersion,
     });
-    closeLater(() => alerting.close());
     const rig = await startService({ ...env, PROVIDER_SANDBOX_BASE_URL: alerting.url });
     await expectFailure(rig, 'unreachable', message);
     expect(messages(rig)).toMatch(/requires a client certificate; check PROVIDER_TLS_CERT_FILE/);
@@ -125,15 +117,10 @@ describeWithHaproxy('a handshake that the provider refuses', () => {
 
 describeWithProxy('through a forward proxy', () => {
   const CREDENTIALS = { user: 'a-user', password: 'canary-Pr0xy.password_1' };
-  const startProxy = async (options?: ForwardProxyOptions): Promise<ForwardProxy> => {
-    const proxy = await startForwardProxy(options);
-    closeLater(() => proxy.kill());
-    return proxy;
-  };
 
   test('an http: provider is reached too, and its list may be large', async () => {
     provider = await emulate({ banks: makeBanks(5_000) });
-    const proxy = await startProxy();
+    const proxy = await startForwardProxy();
     const rig = await startRig({ provider, env: { HTTP_PROXY: proxy.url } });
     expect((await getBanks(rig).expect(200)).body).toHaveLength(5_000);
     expect(proxy.targets()).toEqual([new URL(provider.baseUrl).host]);
@@ -141,7 +128,7 @@ describeWithProxy('through a forward proxy', () => {
 
   test('the lower-case spelling takes precedence, and neither HTTP_PROXY nor one that NO_PROXY excepts is used', async () => {
     await startProvider();
-    const proxy = await startProxy();
+    const proxy = await startForwardProxy();
     const variants: readonly [EnvironmentVariables, number][] = [
       [{ HTTPS_PROXY: 'http://127.0.0.1:9', https_proxy: proxy.url }, 1],
       [{ HTTP_PROXY: 'http://127.0.0.1:9' }, 0],
@@ -158,7 +145,7 @@ describeWithProxy('through a forward proxy', () => {
 
   test('a refusal to reach the token endpoint is told with its variable, and nobody is asked', async () => {
     await startProvider();
-    const { url } = await startProxy({ credentials: CREDENTIALS, onlyPort: 443 });
+    const { url } = await startForwardProxy({ credentials: CREDENTIALS, onlyPort: 443 });
     const HTTP_PROXY = url.replace('//', `//${CREDENTIALS.user}:${CREDENTIALS.password}@`);
     const narrow = await startService({ ...TRUST, ...clientCredentialsEnv(provider), HTTP_PROXY });
     await expectFailure(
@@ -170,19 +157,14 @@ describeWithProxy('through a forward proxy', () => {
   });
 });
 
-const startTunnels = async (options: TunnelOptions): Promise<string> => {
-  const proxy = createTunnels(options);
-  closeLater(() => proxy.close());
-  return `127.0.0.1:${await listenOn(proxy)}`;
-};
-
 test('the proxy gets the decoded user and password and a User-Agent, and nothing that is for the provider', async () => {
   await startProvider();
   const requests: IncomingMessage[] = [];
   const head = 'HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n';
-  const address = await startTunnels({ head, onConnect: (request) => void requests.push(request) });
+  const proxy = createTunnels({ head, onConnect: (request) => void requests.push(request) });
   const userInfo = `${encodeURIComponent('a user:é')}:${encodeURIComponent('p@ss/wörd%41')}`;
-  const rig = await startService({ ...TRUST, HTTPS_PROXY: `http://${userInfo}@${address}` });
+  const HTTPS_PROXY = `http://${userInfo}@127.0.0.1:${await serve(proxy)}`;
+  const rig = await startService({ ...TRUST, HTTPS_PROXY });
   await getBanks(rig).expect(503);
   expect(requests.map(({ headers }) => headers)).toEqual([
     {

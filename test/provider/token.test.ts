@@ -5,9 +5,7 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import supertest from 'supertest';
 import { INTERNAL_DETAIL } from '../../emulator/answers.ts';
 import type { TokenBehaviour } from '../../emulator/behaviours.ts';
-import { closeLater } from '../helpers/close-later.ts';
 import { BANKS } from '../helpers/emulate.ts';
-import { listenOn } from '../helpers/free-port.ts';
 import { postRefresh } from '../helpers/management-port.ts';
 import {
   clientCredentialsEnv,
@@ -18,6 +16,7 @@ import {
   refresh,
 } from '../helpers/rig.ts';
 import { MANAGEMENT_TOKEN } from '../helpers/sandbox.ts';
+import { serve } from '../helpers/serve.ts';
 import { eventually } from '../helpers/wait-until.ts';
 import { temporaryFolder } from '../helpers/temporary-folder.ts';
 
@@ -207,8 +206,7 @@ describe('the client-credentials grant', () => {
       req.setEncoding('utf8').on('data', (text: string) => bodies.push(text));
       req.on('end', () => res.end('{"data":{"token":"emulator-access-token"}}'));
     });
-    const PROVIDER_TOKEN_URL = `http://127.0.0.1:${await listenOn(endpoint)}/token?key=canary&b=/?é`;
-    closeLater(() => endpoint.close());
+    const PROVIDER_TOKEN_URL = `http://127.0.0.1:${await serve(endpoint)}/token?key=canary&b=/?é`;
     const env = {
       PROVIDER_TOKEN_PARAMS: 'audience=https%3A%2F%2Fapi.example&key=canary-of-the-params',
       PROVIDER_TOKEN_FIELD: 'data.token',

@@ -3,7 +3,6 @@ import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import supertest from 'supertest';
 import { createAuthority } from '../helpers/authority.ts';
-import { closeLater } from '../helpers/close-later.ts';
 import { emulate } from '../helpers/emulate.ts';
 import { postRefresh } from '../helpers/management-port.ts';
 import { LISTENING, runService } from '../helpers/process.ts';
@@ -38,7 +37,6 @@ describeWithRedis('the runbook for secrets', () => {
       pair: serverAuthority.issue('localhost'),
       clientAuthority: clientAuthorities.old.cert,
     });
-    closeLater(() => front.close());
     const contents = (age: Age): Record<string, string> => ({
       [access]: secret(what, age),
       PROVIDER_TLS_CA_FILE: serverAuthority.cert,

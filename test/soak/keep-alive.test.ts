@@ -48,7 +48,6 @@ test.each([
       PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl,
     });
     const front = await startFront(port);
-    closeLater(() => front.close());
     const agent = new Agent({
       keepAlive: true,
       maxSockets: CONNECTIONS,

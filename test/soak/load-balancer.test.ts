@@ -1,6 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
-import { closeLater } from '../helpers/close-later.ts';
 import { emulate } from '../helpers/emulate.ts';
 import { findFreePort } from '../helpers/free-port.ts';
 import { describeWithHaproxy, startHaproxy } from '../helpers/haproxy.ts';
@@ -27,7 +26,6 @@ describeWithHaproxy('behind the load balancer', () => {
     // HAProxy comes after them: its first checks could find none.
     const [killed, stopped, last] = await Promise.all(ADDRESSES.map(startReplica));
     const haproxy = await startHaproxy(ADDRESSES, port);
-    closeLater(() => haproxy.close());
 
     const look = async (): Promise<string> => {
       const response = await fetch(`${haproxy.url}/banks`);
