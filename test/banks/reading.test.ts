@@ -232,12 +232,6 @@ describe('of a list are known', () => {
     expect(hashOf(banks.slice(1))).not.toBe(hashOf(banks));
   });
 
-  test('the fields of BANK_FIELDS that no entry fills, rejected ones included', () => {
-    const rules = { ...publishing('a', 'b', 'c'), requiredFields: ['a'] };
-    expect(read('[{"a":1,"b":""},{"c":1}]', rules).absentFields).toEqual(['b']);
-    expect(read('[1]', rules).absentFields).toEqual([]);
-  });
-
   test('the fields that the provider sends, and how often those that can be published are filled', () => {
     const { publishableFields } = read(
       JSON.stringify([

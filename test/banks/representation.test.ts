@@ -18,17 +18,6 @@ test('every encoding decodes to the same JSON, and is named by an entity tag of 
   for (const etag of etags) expect(etag).toMatch(/^"[\w-]{27}"$/);
 });
 
-test('a list above 256 KiB is compressed at Brotli 9, or its first clients would wait for seconds', async () => {
-  const large = Buffer.from(JSON.stringify(Array.from({ length: 300 }, () => BANKS.slice(0, 30))));
-  const { BROTLI_PARAM_QUALITY, BROTLI_PARAM_MODE, BROTLI_PARAM_SIZE_HINT, BROTLI_MODE_TEXT } =
-    zlib.constants;
-  const params = { [BROTLI_PARAM_MODE]: BROTLI_MODE_TEXT, [BROTLI_PARAM_SIZE_HINT]: large.length };
-  const quick = zlib.brotliCompressSync(large, {
-    params: { ...params, [BROTLI_PARAM_QUALITY]: 9 },
-  });
-  expect((await represent(large)).br.body.equals(quick)).toBe(true);
-});
-
 test('encoding leaves the event loop free', async () => {
   const many = Array.from({ length: 20_000 }, (_, code) => ({ code, name: `Banco nº ${code}` }));
   let turns = 0;

@@ -68,6 +68,7 @@ test('a list that the guard refuses is taken when an operator names its reasons,
   await start({ BANK_FIELDS: 'code,razão:name' });
   rig.emulator.setBanks(makeBanks(60).map((bank) => ({ ...bank, name: null })));
   expect(await refresh(502)).toMatchObject({ code: 'refresh_failed', kind: 'shrunk' });
+  expect(await refresh(502, '?accept=drifted')).toMatchObject({ kind: 'shrunk' });
   expect(await refresh(502, '?accept=shrunk')).toMatchObject({
     kind: 'drifted',
     detail:

@@ -133,15 +133,29 @@ test('after a restart the first line says where the list is from, and what is se
   expect(rig.log()).toContain('"source":"snapshot"');
 });
 
-test('a value of BANK_FIELDS is suggested once, without names that could write to a terminal', async () => {
-  const names = ['a\u001b[31mred', 'b\u202Egnp.exe', 'línea', 'x'.repeat(90)];
-  const bank = { code: '1', ...Object.fromEntries(names.map((name) => [name, '1'])) };
-  const rig = await startLoadedRig({ env: { BANK_FIELDS: '' }, emulator: { banks: [bank] } });
+test('a value of BANK_FIELDS is suggested once, without names that cannot stand there or could write to a terminal', async () => {
+  const names = ['a\u001b[31mred', 'b\u202Egnp.exe', 'na me', 'a:b', 'x,y', 'x'.repeat(90)];
+  const bank = {
+    a: { code: '1', ['__proto__']: '1' },
+    b: { code: '1' },
+    c: { d: { name: '1' } },
+    e: { d: { name: '1' } },
+    ids: { tax: { cnpj: '1' } },
+    línea: '1',
+    ...Object.fromEntries(names.map((name) => [name, '1'])),
+  };
+  // A field that few entries have is optional.
+  const banks = [
+    { code: '1', ...bank },
+    { code: '2', ...bank },
+    { code: '3', ...bank, logo: '1' },
+  ];
+  const rig = await startLoadedRig({ env: { BANK_FIELDS: '' }, emulator: { banks } });
   await nextLoad(rig);
   expect(rig.messages().filter((message) => message.includes('BANK_FIELDS='))).toEqual([
-    'list: every field of the provider is published; to choose some, set BANK_FIELDS=code,línea',
+    'list: every field of the provider is published; to choose some, set BANK_FIELDS=code,a.code,b.code,c.d.name,e.d.name,cnpj:ids.tax.cnpj,línea,logo?',
   ]);
-  expect(rig.log()).not.toMatch(/red|gnp|xxx/);
+  expect(rig.log()).not.toMatch(/red|gnp|xxx|na me|a:b|x,y/);
 });
 
 test('log platforms read each line at its level: from `severity`, in the words of Cloud Logging and Datadog', async () => {
