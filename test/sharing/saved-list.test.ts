@@ -52,8 +52,9 @@ const restore = async (env: EnvironmentVariables = {}, laterByMs = 0) => {
   const rig = await startService(env, laterByMs);
   const { status, body } = await supertest(rig.url).get('/banks');
   const reason = /"CACHE_SNAPSHOT_FILE: (.*; ignored)"/.exec(rig.log())?.[1];
+  const { state } = rig.service.list.status();
   await stopAtOnce(rig);
-  return { status, body: status === 200 ? body : undefined, reason };
+  return { status, body: status === 200 ? body : undefined, state, reason };
 };
 
 interface Parts {
@@ -141,9 +142,7 @@ describe('a restart in an outage', () => {
     const parts = partsOf(await save());
     const askedAtMs = Number(parts.header['askedAtMs']) + 10_000;
     writeFileSync(file, forge({ ...parts, header: { ...parts.header, askedAtMs } }));
-    await emulator.behave('unavailable');
-    const { service } = await startService();
-    expect(service.list.status().state).toBe('stale');
+    expect(await restore()).toMatchObject({ state: 'stale' });
   });
 });
 
@@ -198,61 +197,34 @@ describe('a forged list', () => {
 });
 
 describe('a list that does not have the form', () => {
-  test.each<[string, (parts: Parts) => Parts, string]>([
-    [
-      'an entry twice',
-      (parts) => ({
-        ...parts,
-        list: '[{"code":"1","ispb":"1","name":"A"},{"code":"1","ispb":"1","name":"A"}]',
-      }),
-      NOT_PUBLISHABLE,
-    ],
-    [
-      'a field more',
-      (parts) => ({ ...parts, list: '[{"code":"1","ispb":"1","name":"A","x":1}]' }),
-      NOT_PUBLISHABLE,
-    ],
-    [
-      'its fields in another order',
-      (parts) => ({ ...parts, list: '[{"ispb":"1","code":"1","name":"A"}]' }),
-      NOT_PUBLISHABLE,
-    ],
-    ['white space', (parts) => ({ ...parts, list: `${parts.list}\n` }), NOT_PUBLISHABLE],
-    [
-      'an object as a value',
-      (parts) => ({ ...parts, list: '[{"code":{},"ispb":"1","name":"A"}]' }),
-      NOT_PUBLISHABLE,
-    ],
-    ['another text than a list', (parts) => ({ ...parts, list: 'null' }), NOT_PUBLISHABLE],
-    ['no list', (parts) => ({ ...parts, list: '' }), NOT_PUBLISHABLE],
-    ['an id beyond all times', (parts) => ({ ...parts, id: '9'.repeat(22) }), DAMAGED],
-    ['a short id', (parts) => ({ ...parts, id: parts.id.slice(1) }), DAMAGED],
-    [
-      'no age',
-      (parts) => ({ ...parts, header: { ...parts.header, askedAtMs: undefined } }),
-      DAMAGED,
-    ],
-    [
-      'a negative age',
-      (parts) => ({ ...parts, header: { ...parts.header, askedAtMs: -1 } }),
-      DAMAGED,
-    ],
-    [
-      'too many known contents',
-      (parts) => ({
-        ...parts,
-        header: { ...parts.header, known: Array.from({ length: 17 }, () => 'x') },
-      }),
-      DAMAGED,
-    ],
-    [
-      'a header that is too long',
-      (parts) => ({ ...parts, header: { ...parts.header, x: 'x'.repeat(65_536) } }),
-      DAMAGED,
-    ],
-  ])('is ignored: %s', async (_what, change, reason) => {
-    writeFileSync(file, forge(change(partsOf(await save()))));
-    expect(await restore()).toMatchObject({ status: 503, reason });
+  const BANK = '{"code":"1","ispb":"1","name":"A"}';
+  /** One more than are kept. */
+  const HASHES = Array.from({ length: 17 }, () => 'x');
+
+  test.each([
+    ['an entry twice', `[${BANK},${BANK}]`],
+    ['a field more', '[{"code":"1","ispb":"1","name":"A","x":1}]'],
+    ['its fields in another order', '[{"ispb":"1","code":"1","name":"A"}]'],
+    ['white space', `[${BANK}]\n`],
+    ['an object as a value', '[{"code":{},"ispb":"1","name":"A"}]'],
+    ['another text than a list', 'null'],
+    ['no list', ''],
+  ])('is ignored: %s', async (_what, list) => {
+    writeFileSync(file, forge({ ...partsOf(await save()), list }));
+    expect(await restore()).toMatchObject({ status: 503, reason: NOT_PUBLISHABLE });
+  });
+
+  test.each<[string, (parts: Parts) => Partial<Parts>]>([
+    ['an id beyond all times', () => ({ id: '9'.repeat(22) })],
+    ['a short id', ({ id }) => ({ id: id.slice(1) })],
+    ['no age', ({ header }) => ({ header: { ...header, askedAtMs: undefined } })],
+    ['a negative age', ({ header }) => ({ header: { ...header, askedAtMs: -1 } })],
+    ['too many known contents', ({ header }) => ({ header: { ...header, known: HASHES } })],
+    ['a long header', ({ header }) => ({ header: { ...header, x: 'x'.repeat(65_536) } })],
+  ])('is ignored: %s', async (_what, change) => {
+    const parts = partsOf(await save());
+    writeFileSync(file, forge({ ...parts, ...change(parts) }));
+    expect(await restore()).toMatchObject({ status: 503, reason: DAMAGED });
   });
 
   test('may have a header with more or fewer members: of a later version, or an earlier one', async () => {
@@ -274,10 +246,8 @@ describe('a list that does not have the form', () => {
 });
 
 describe('damage', () => {
-  /** The first line, the header, and the list from its begin to its end. */
-  const POSITIONS = [
-    0, 9, 10, 11, 12, 20, 33, 34, 40, 77, 78, 79, 90, 150, 400, 900, 3_000, -2, -1,
-  ];
+  /** The name, the id, the checksum, the header and the list, from begin to end. */
+  const POSITIONS = [0, 10, 11, 12, 33, 34, 77, 78, 79, 900, -1];
 
   test.each(POSITIONS)('of one bit at byte %i is noticed', async (at) => {
     const damaged = await save();
