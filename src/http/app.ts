@@ -1,4 +1,5 @@
 import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express';
+import type { CommonHeaders } from './common-headers.ts';
 import type { Cors } from './cors.ts';
 import { setHeaders } from './headers.ts';
 import { createReadyz, type ReadinessOptions } from './health.ts';
@@ -8,8 +9,8 @@ import { sendProblem } from './problems.ts';
 // that the hot path answers: a header for every response belongs in common-headers.ts.
 
 export interface AppOptions extends ReadinessOptions {
-  readonly securityHeaders: RequestHandler;
   readonly cors: Cors;
+  readonly commonHeaders: CommonHeaders;
 }
 
 /**
@@ -23,7 +24,7 @@ export const createApp = (
   options: AppOptions,
   define: (resource: DefineResource, app: Express) => void,
 ): Express => {
-  const { securityHeaders, cors } = options;
+  const { cors, commonHeaders } = options;
   const app = express();
   // No headers of its own, and exact paths.
   app
@@ -31,7 +32,11 @@ export const createApp = (
     .disable('x-powered-by')
     .enable('case sensitive routing')
     .enable('strict routing')
-    .use(securityHeaders, cors.middleware);
+    .use((req, res, next) => {
+      setHeaders(res, commonHeaders(req.headers.origin));
+      if (cors.varies) res.setHeader('Vary', 'Origin');
+      next();
+    });
   const resource: DefineResource = (path, get) => {
     app
       .route(path)

@@ -4,15 +4,26 @@ import { Socket } from 'node:net';
 import type { Cors } from './cors.ts';
 import type { FlatHeaders } from './headers.ts';
 
-// The headers of every response: of the Express application, which has them from a middleware, and
-// of what is answered without it, by the hot path or because it is refused.
+// The headers of every response: of the Express application, and of what is answered without it, by
+// the hot path or because it is refused.
+
+/**
+ * Gives the headers of every response to a request with this `Origin`: the same array each time.
+ */
+export type CommonHeaders = (origin: string | undefined) => FlatHeaders;
+
+export const createCommonHeaders = (cors: Cors): CommonHeaders => {
+  const always = securityHeaders(cors.resourcePolicy);
+  const withCors = new Map(cors.all.map((own) => [own, [...always, ...own]]));
+  return (origin) => withCors.get(cors.headers(origin)) ?? always;
+};
 
 /**
  * Helmet's headers for responses that are data: nothing in them may be run, framed or embedded
  * beyond what CORS allows. None of them depends on the request.
  */
-export const createSecurityHeaders = (resourcePolicy: Cors['resourcePolicy']) =>
-  helmet({
+const securityHeaders = (resourcePolicy: Cors['resourcePolicy']): FlatHeaders => {
+  const setAll = helmet({
     contentSecurityPolicy: {
       useDefaults: false,
       directives: { 'default-src': ["'none'"], 'frame-ancestors': ["'none'"] },
@@ -24,20 +35,7 @@ export const createSecurityHeaders = (resourcePolicy: Cors['resourcePolicy']) =>
     strictTransportSecurity: false,
     xFrameOptions: { action: 'deny' },
   });
-
-/**
- * Gives the headers of every response to a request with this `Origin`: the same array each time.
- */
-export type CommonHeaders = (origin: string | undefined) => FlatHeaders;
-
-/** @param securityHeaders is run once, for the headers that it sets on every response */
-export const createCommonHeaders = (
-  securityHeaders: ReturnType<typeof createSecurityHeaders>,
-  cors: Cors,
-): CommonHeaders => {
   const res = new ServerResponse(new IncomingMessage(new Socket()));
-  securityHeaders(res.req, res, () => undefined);
-  const always = res.getRawHeaderNames().flatMap((name) => [name, String(res.getHeader(name))]);
-  const withCors = new Map(cors.all.map((own) => [own, [...always, ...own]]));
-  return (origin) => withCors.get(cors.headers(origin)) ?? always;
+  setAll(res.req, res, () => undefined);
+  return res.getRawHeaderNames().flatMap((name) => [name, String(res.getHeader(name))]);
 };

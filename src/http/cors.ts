@@ -1,6 +1,5 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Config } from '../config/config.ts';
-import { setHeaders, type FlatHeaders } from './headers.ts';
+import type { FlatHeaders } from './headers.ts';
 
 // Which other origins may read the responses (the Fetch standard, section 3.2). Never with
 // credentials: there are none.
@@ -18,19 +17,12 @@ export const createCors = (origins: Config['corsOrigins']) => {
    */
   const headers = (origin: string | undefined): FlatHeaders =>
     allowed.get(isOpen ? '*' : (origin ?? '')) ?? NOT_ALLOWED;
-  /** Whether the responses differ by origin. */
-  const varies = allowed.size > 0 && !isOpen;
   return {
     headers,
     /** What `headers` may give for an origin that is allowed. */
     all: [...allowed.values()],
-    varies,
-    /** For each response of Express. */
-    middleware: (req: IncomingMessage, res: ServerResponse, next: () => void): void => {
-      setHeaders(res, headers(req.headers.origin));
-      if (varies) res.setHeader('Vary', 'Origin');
-      next();
-    },
+    /** Whether the responses differ by origin. */
+    varies: allowed.size > 0 && !isOpen,
     /** More headers of the response to an OPTIONS request, which a preflight is. */
     preflightHeaders: (origin: string | undefined): FlatHeaders =>
       headers(origin) === NOT_ALLOWED ? [] : PREFLIGHT_HEADERS,

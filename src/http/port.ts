@@ -7,7 +7,7 @@ import type { Redaction } from '../secrets/redaction.ts';
 import type { ConnectionDroppedEvent, RequestEvent } from '../telemetry/events.ts';
 import { createApp, type DefineResource } from './app.ts';
 import { createClientAddress } from './client-address.ts';
-import { createCommonHeaders, createSecurityHeaders } from './common-headers.ts';
+import { createCommonHeaders } from './common-headers.ts';
 import { createCors } from './cors.ts';
 import type { ReadinessOptions } from './health.ts';
 import { problemResponse } from './problems.ts';
@@ -42,8 +42,7 @@ interface ServerParts {
 export const createPort = (config: Config, options: PortOptions & OwnOptions) => {
   const { origins, emit, clock } = options;
   const cors = createCors(origins);
-  const securityHeaders = createSecurityHeaders(cors.resourcePolicy);
-  const commonHeaders = createCommonHeaders(securityHeaders, cors);
+  const commonHeaders = createCommonHeaders(cors);
   const requestLog = createRequestLog({
     ...options,
     clientAddress: createClientAddress(config.trustProxy),
@@ -53,7 +52,7 @@ export const createPort = (config: Config, options: PortOptions & OwnOptions) =>
     commonHeaders,
     requestLog,
     createServer: ({ connections, hotPath, define }: ServerParts): HttpFront => {
-      const app = createApp({ ...options, securityHeaders, cors }, define);
+      const app = createApp({ ...options, cors, commonHeaders }, define);
       return createHttpFront({
         app: (req, res) => {
           requestLog.startForExpress(req, res);
