@@ -1,17 +1,11 @@
-import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express';
+import express, { type ErrorRequestHandler, type RequestHandler } from 'express';
 import type { CommonHeaders } from './common-headers.ts';
 import type { Cors } from './cors.ts';
 import { setHeaders } from './headers.ts';
-import { createReadyz, type ReadinessOptions } from './health.ts';
 import { sendProblem } from './problems.ts';
 
 // The Express application of a port. It reads no body. A middleware here does not see the requests
 // that the hot path answers: a header for every response belongs in common-headers.ts.
-
-export interface AppOptions extends ReadinessOptions {
-  readonly cors: Cors;
-  readonly commonHeaders: CommonHeaders;
-}
 
 /**
  * Defines a read-only resource. Express answers HEAD by the GET handler; other methods get a 405
@@ -19,12 +13,7 @@ export interface AppOptions extends ReadinessOptions {
  */
 export type DefineResource = (path: string, get: RequestHandler) => void;
 
-/** An application with /readyz and what `define` adds. */
-export const createApp = (
-  options: AppOptions,
-  define: (resource: DefineResource, app: Express) => void,
-): Express => {
-  const { cors, commonHeaders } = options;
+export const createApp = (cors: Cors, commonHeaders: CommonHeaders) => {
   const app = express();
   // No headers of its own, and exact paths.
   app
@@ -48,9 +37,14 @@ export const createApp = (
       })
       .all(refuseMethod(READING_METHODS));
   };
-  define(resource, app);
-  resource('/readyz', createReadyz(options));
-  return app.use((_req, res) => sendProblem(res, 'not_found')).use(onError);
+  return {
+    app,
+    resource,
+    /** After all resources: what none of them answers. */
+    finish: (): void => {
+      app.use((_req, res) => sendProblem(res, 'not_found')).use(onError);
+    },
+  };
 };
 
 /** The value of `Allow` for them. */

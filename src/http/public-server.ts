@@ -14,26 +14,21 @@ interface PublicServerOptions extends PortOptions, HealthOptions {
   readonly emit: (event: RequestEvent | ConnectionDroppedEvent) => void;
 }
 
-export const createPublicServer = (config: Config, options: PublicServerOptions): HttpFront => {
-  const { list, clock } = options;
-  const port = createPort(config, {
+export const createPublicServer = (config: Config, options: PublicServerOptions): HttpFront =>
+  createPort(config, {
     ...options,
     origins: config.corsOrigins,
     isRoutine: (route) => PROBES.has(route),
-  });
-  const answerBanks = createAnswerBanks({
-    list,
-    cachePolicy: { ...config.cache, browserMaxAgeMs: config.browserMaxAgeMs },
-    variesByOrigin: port.cors.varies,
-    clock,
-  });
-  const banks = { ...options, ...port, answerBanks };
-  return port.createServer({
-    hotPath: config.hotPath ? createHotPath(banks) : undefined,
-    define: (resource) => {
+    define: ({ resource, cors, commonHeaders, requestLog }) => {
+      const answerBanks = createAnswerBanks({
+        ...options,
+        cachePolicy: { ...config.cache, browserMaxAgeMs: config.browserMaxAgeMs },
+        variesByOrigin: cors.varies,
+      });
+      const banks = { ...options, answerBanks, commonHeaders, requestLog };
       resource('/banks', createBanksRoute(banks));
       resource('/healthz', createHealthz(options));
       resource('/openapi.json', createOpenApiRoute({ ...options, fields: config.banks.fields }));
+      return config.hotPath ? createHotPath(banks) : undefined;
     },
   });
-};

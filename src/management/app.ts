@@ -34,14 +34,6 @@ export const createManagementServer = (
   const { list, stores, secretFiles, environment, version } = options;
   const { isDraining, clock, metrics, history, emit, readToken } = options;
   const onRefusal: OnRefusal = (reason) => emit({ type: 'management-refused', reason });
-  // No other origin is allowed. Its requests are logged and not counted, since they are not users'.
-  const port = createPort(config, {
-    ...options,
-    origins: [],
-    // An open status page asks every 5 s, and Prometheus asks for ever.
-    isRoutine: (route) => route !== '/refresh',
-    emit: () => undefined,
-  });
   const hostName = hostname();
   const statusPage: RequestHandler = ({ headers, socket }, res) => {
     const page = renderPage({
@@ -62,9 +54,15 @@ export const createManagementServer = (
     });
     sendForBrowser(res, 'text/html', page.html);
   };
-  return port.createServer({
+  // No other origin is allowed. Its requests are logged and not counted, since they are not users'.
+  return createPort(config, {
+    ...options,
+    origins: [],
     connections: MAX_CONNECTIONS,
-    define: (resource, app) => {
+    // An open status page asks every 5 s, and Prometheus asks for ever.
+    isRoutine: (route) => route !== '/refresh',
+    emit: () => undefined,
+    define: ({ resource, app }) => {
       app.use(createHostCheck(config.management.hosts, onRefusal));
       resource('/healthz', createDetailedHealthz(options));
       resource('/metrics', async (_req, res) => {
@@ -77,6 +75,7 @@ export const createManagementServer = (
         .route('/refresh')
         .post(createTokenCheck(readToken, onRefusal), createRefresh(options))
         .all(refuseMethod('POST'));
+      return undefined;
     },
   });
 };

@@ -118,21 +118,21 @@ test('after the beginning of a response a fault ends the connection, and is one 
   const { service, clock, emulator } = await startLoadedRig();
   const env = { ...SANDBOX, PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl };
   const { parts, lines } = openLog();
-  const port = createPort(parseConfig(env), {
+  const server = createPort(parseConfig(env), {
     list: service.list,
     clock,
     isDraining: () => false,
     origins: [],
     isRoutine: () => false,
     emit: () => undefined,
-    ...parts,
-  });
-  const server = port.createServer({
-    define: (resource) =>
+    define: ({ resource }) => {
       resource('/broken', (_req, res) => {
         res.write('the beginning');
         throw new Error('a fault');
-      }),
+      });
+      return undefined;
+    },
+    ...parts,
   });
   const url = await server.listen({ host: '127.0.0.1', port: 0 });
   closeLater(() => server.close());
