@@ -27,29 +27,78 @@ interface RequestLogOptions {
   readonly emit: (event: RequestEvent) => void;
 }
 
+/** What is known of a request. Of one that Express handles, it is `res.locals`. */
+interface RequestRecord {
+  readonly startedAtMs: number;
+  readonly method: string | undefined;
+  readonly path: string | undefined;
+  readonly ip: string | undefined;
+  readonly traceId: string | undefined;
+  /** The client's own, if it is well-formed. */
+  readonly clientRequestId: string | undefined;
+  /** That of the response. */
+  requestId: string;
+  /** Of the list that was served, or why none could be; undefined for other responses. */
+  listState?: Freshness;
+  /** If the response is one. */
+  problem?: ProblemCode;
+  /** If a defect of the service is the reason for the response. */
+  error?: Error;
+  /** Once Express has answered: the same for the line and the event. */
+  sent?: Sent;
+}
+
+/** What was sent to the client, and by what. */
+interface Sent extends Pick<
+  RequestEvent,
+  'answeredBy' | 'route' | 'status' | 'isWritten' | 'durationMs'
+> {
+  readonly contentBytes: number;
+}
+
+declare global {
+  namespace Express {
+    interface Locals extends RequestRecord {}
+  }
+}
+
+/** A request and a response, with what Express adds. */
+type Handled = IncomingMessage & { readonly route?: { readonly path: string } };
+type Answered = ServerResponse & { readonly locals: RequestRecord };
+
+const MESSAGE = 'request';
+
+const MAX_PATH_CHARS = 256;
+
+const REQUEST_ID = /^[\w.:+/=-]{1,128}$/;
+
+/**
+ * W3C Trace Context section 3.2: version, trace-id, parent-id, flags. An all-zero trace-id is
+ * invalid, and so is version `ff`.
+ */
+const TRACE_PARENT =
+  /^(?!ff)[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})[\da-f]{16}-[\da-f]{2}(?:$|-)/;
+
 export type RequestLog = ReturnType<typeof createRequestLog>;
 
 export const createRequestLog = (options: RequestLogOptions) => {
   const { logger, logDestination, redact, clientAddress, isRoutine, emit } = options;
   const isoNow = createIsoNow();
-  /** Of the requests that Express is handling. */
-  const records = new WeakMap<ServerResponse, RequestRecord>();
 
   const startRecord = (head: RequestHead): RequestRecord => {
     const clientRequestId = requestIdOf(head);
     return {
       startedAtMs: performance.now(),
-      requestId: clientRequestId ?? randomUUID(),
-      clientRequestId,
       method: head.method,
       path: pathOf(head),
       ip: clientAddress(head),
       traceId: traceIdOf(head),
-      listState: undefined,
+      clientRequestId,
+      requestId: clientRequestId ?? randomUUID(),
     };
   };
 
-  const levelOf = ({ listState }: RequestRecord, { status, route, error }: Sent): Level => {
+  const levelOf = ({ listState, error }: RequestRecord, { status, route }: Sent): Level => {
     if (error) return 'error';
     if (isServerError(status))
       return listState !== undefined && !isServable(listState) ? 'error' : 'warn';
@@ -64,20 +113,14 @@ export const createRequestLog = (options: RequestLogOptions) => {
     }
   };
 
-  const describe = (req: Handled, res: Answered) => {
-    const record = records.get(res);
-    return record && lineOf(record, sentBy(req, res, record));
-  };
+  const describe = (req: Handled, res: Answered) => lineOf(res.locals, sentByExpress(req, res));
   /** Logs what Express has answered. */
   const logResponse = pinoHttp<Handled, Answered>({
     logger,
     // By default both, with all their headers.
     serializers: { req: () => undefined, res: () => undefined },
     wrapSerializers: false,
-    customLogLevel: (req, res) => {
-      const record = records.get(res);
-      return record ? levelOf(record, sentBy(req, res, record)) : 'error';
-    },
+    customLogLevel: (req, res) => levelOf(res.locals, sentByExpress(req, res)),
     customSuccessMessage: () => MESSAGE,
     customErrorMessage: () => MESSAGE,
     customSuccessObject: describe,
@@ -92,19 +135,17 @@ export const createRequestLog = (options: RequestLogOptions) => {
      */
     startForExpress: (req: IncomingMessage, res: ServerResponse): void => {
       const record = startRecord(req);
-      records.set(res, record);
-      req.id = record.requestId;
+      const answered = Object.assign(res, { locals: record });
       res.setHeader('X-Request-Id', record.requestId);
-      res.once('close', () => safely(() => emit(eventOf(record, sentBy(req, res, record)))));
-      logResponse(req, res);
+      res.once('close', () => safely(() => emit(eventOf(record, sentByExpress(req, answered)))));
+      logResponse(req, answered);
     },
     /**
      * For the route of /banks: the state of the list that is about to be served, or could not be.
      * Caches keep a list for other clients, so it has an id that is not this client's.
      */
-    noteList: (res: ServerResponse, listState: Freshness): void => {
-      const record = records.get(res);
-      if (!record) return;
+    noteList: (res: Answered, listState: Freshness): void => {
+      const record = res.locals;
       record.listState = listState;
       if (isServable(listState)) renewId(record);
       res.setHeader('X-Request-Id', record.requestId);
@@ -136,14 +177,15 @@ export const createRequestLog = (options: RequestLogOptions) => {
     /** For a request that no application gets. @returns the identifier for `X-Request-Id` */
     refused: (
       head: RequestHead,
-      code: ProblemCode,
+      problem: ProblemCode,
       status: number,
       contentBytes: number,
     ): string => {
       const record = startRecord(head);
+      record.problem = problem;
       safely(() => {
         const durationMs = durationOf(record);
-        const sent = { ...BY_SERVER, status, code, contentBytes, isWritten: true, durationMs };
+        const sent = { ...BY_SERVER, status, contentBytes, isWritten: true, durationMs };
         logger.info(lineOf(record, sent), MESSAGE);
         emit(eventOf(record, sent));
       });
@@ -152,72 +194,23 @@ export const createRequestLog = (options: RequestLogOptions) => {
   };
 };
 
-const MESSAGE = 'request';
 const ON_HOT_PATH = { answeredBy: 'hot_path', route: '/banks' } as const;
 const BY_SERVER = { answeredBy: 'server', route: 'other' } as const;
-
-declare global {
-  namespace Express {
-    /** What is said of a response in its log line. */
-    interface Locals {
-      /** If it is a problem. */
-      problem?: ProblemCode;
-      /** If a defect of the service is the reason. */
-      error?: Error;
-    }
-  }
-}
-
-/** A request and a response, with what Express adds. */
-type Handled = IncomingMessage & { readonly route?: { readonly path: string } };
-type Answered = ServerResponse & { readonly locals?: Express.Locals };
-
-/** What is known of a request while it is handled. */
-interface RequestRecord {
-  readonly startedAtMs: number;
-  readonly method: string | undefined;
-  readonly path: string | undefined;
-  readonly ip: string | undefined;
-  readonly traceId: string | undefined;
-  /** The client's own, if it is well-formed. */
-  readonly clientRequestId: string | undefined;
-  /** That of the response. */
-  requestId: string;
-  /** Of the list that was served, or why none could be; undefined for other responses. */
-  listState: Freshness | undefined;
-  /** Once Express has answered. */
-  sent?: Sent;
-}
 
 /** Gives the response an identifier that is not the client's. */
 const renewId = (record: RequestRecord): void => {
   if (record.clientRequestId !== undefined) record.requestId = randomUUID();
 };
 
-/** What was sent to the client, and by what. */
-interface Sent extends Pick<RequestEvent, 'answeredBy' | 'route'> {
-  /** Undefined if the client went away before a response began. */
-  readonly status: number | undefined;
-  /** Of the problem, if it was one. */
-  readonly code?: ProblemCode | undefined;
-  readonly error?: Error | undefined;
-  readonly contentBytes: number;
-  readonly isWritten: boolean;
-  readonly durationMs: number;
-}
-
-/** What Express has sent: the same for the line and the event. */
-const sentBy = ({ route }: Handled, res: Answered, record: RequestRecord): Sent =>
-  (record.sent ??= {
+const sentByExpress = ({ route }: Handled, res: Answered): Sent =>
+  (res.locals.sent ??= {
     answeredBy: 'express',
     // The paths are constants of the code.
     route: route?.path ?? 'other',
     status: res.headersSent ? res.statusCode : undefined,
-    code: res.locals?.problem,
-    error: res.locals?.error,
     contentBytes: Number(res.getHeader('Content-Length') ?? 0),
     isWritten: res.writableFinished,
-    durationMs: durationOf(record),
+    durationMs: durationOf(res.locals),
   });
 
 const durationOf = ({ startedAtMs }: RequestRecord): number =>
@@ -232,32 +225,28 @@ const lineOf = (record: RequestRecord, sent: Sent) => ({
   path: record.path,
   /** Not `status`: log platforms read a line's severity from that name, before `severity`. */
   statusCode: sent.status,
-  code: sent.code,
+  code: record.problem,
   durationMs: sent.durationMs,
   bytes: record.method === 'HEAD' ? 0 : sent.contentBytes,
   ip: record.ip,
   traceId: record.traceId,
   aborted: sent.isWritten ? undefined : true,
-  err: sent.error,
+  err: record.error,
 });
-
-type RequestLine = ReturnType<typeof lineOf>;
 
 const eventOf = (
   { method = '', listState }: RequestRecord,
   { answeredBy, route, status, isWritten, durationMs }: Sent,
 ): RequestEvent => ({
   type: 'request-finished',
-  route,
   answeredBy,
+  route,
   method,
   status,
-  durationMs,
-  aborted: !isWritten,
   listState,
+  isWritten,
+  durationMs,
 });
-
-const MAX_PATH_CHARS = 256;
 
 /** The path without its query; a path can be as long as a header. */
 const pathOf = ({ url }: RequestHead): string | undefined => {
@@ -272,20 +261,11 @@ const requestIdOf = ({ headers }: RequestHead): string | undefined => {
   return typeof given === 'string' && REQUEST_ID.test(given) ? given : undefined;
 };
 
-const REQUEST_ID = /^[\w.:+/=-]{1,128}$/;
-
-/** The trace-id of a well-formed `traceparent` header; `ff` is not a valid version. */
+/** The trace-id of a well-formed `traceparent` header. */
 const traceIdOf = ({ headers }: RequestHead): string | undefined => {
   const value = headers['traceparent'];
   return typeof value === 'string' ? TRACE_PARENT.exec(value)?.[1] : undefined;
 };
-
-/**
- * W3C Trace Context section 3.2: version, trace-id, parent-id, flags. An all-zero trace-id is
- * invalid.
- */
-const TRACE_PARENT =
-  /^(?!ff)[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})[\da-f]{16}-[\da-f]{2}(?:$|-)/;
 
 /**
  * A line of the hot path as pino writes it: without a logger's serialisation, and without searching
@@ -293,7 +273,11 @@ const TRACE_PARENT =
  * by part. Nothing in it needs an escape: identifiers fit REQUEST_ID and TRACE_PARENT, an address is
  * one (client-address.ts), and the path is that of the hot path.
  */
-const toText = (line: RequestLine, time: string, redact: Redaction['redact']): string => {
+const toText = (
+  line: ReturnType<typeof lineOf>,
+  time: string,
+  redact: Redaction['redact'],
+): string => {
   const { requestId, clientRequestId, method, path, statusCode, durationMs, bytes } = line;
   const { ip, traceId, aborted } = line;
   const given = clientRequestId ? `"clientRequestId":"${redact(clientRequestId)}",` : '';

@@ -45,8 +45,8 @@ export interface RequestEvent {
   /** Undefined if the client went away before a response began. */
   readonly status: number | undefined;
   readonly durationMs: number;
-  /** Whether the client went away before it had the whole response. */
-  readonly aborted: boolean;
+  /** Whether all of the response was written before the client was gone. */
+  readonly isWritten: boolean;
   /**
    * Of a request for the list: the state of what was served, or why nothing could be; undefined for
    * any other response.

@@ -42,7 +42,7 @@ export const createMetrics = (
       switch (event.type) {
         case 'request-finished':
           counters.answered(event.answeredBy);
-          if (event.listState && !event.aborted) counters.served(event.listState);
+          if (event.listState && event.isWritten) counters.served(event.listState);
           requestDurations.observe(event);
           break;
         case 'provider-called': {

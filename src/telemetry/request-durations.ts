@@ -36,11 +36,11 @@ export const createRequestDurations = () => {
   };
 
   return {
-    observe: ({ route, method, status, aborted, durationMs }: RequestEvent): void => {
+    observe: ({ route, method, status, isWritten, durationMs }: RequestEvent): void => {
       const series = seriesOf(
         route,
         METHODS.has(method) ? method : 'other',
-        aborted ? 'aborted' : statusClass(status),
+        isWritten ? statusClass(status) : 'aborted',
       );
       const seconds = durationMs / 1_000;
       let bucket = 0;
