@@ -25,7 +25,7 @@ delete process.env['DEBUG'];
 // Loaded only now: as process 1 of a container the process does not even get a signal that it does
 // not listen for.
 const { parseCommandLine, USAGE } = await import('./commands/command-line.ts');
-const { stackOf } = await import('./error-code.ts');
+const { stackOf } = await import('./errors.ts');
 const { createRedaction } = await import('./secrets/redaction.ts');
 const { createLogDestination, openNonBlocking, writeWithin } =
   await import('./telemetry/log-stream.ts');

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { buffer } from 'node:stream/consumers';
-import { codeOf } from './error-code.ts';
+import { codeOf } from './errors.ts';
 
 // Reads files that an operator names, up to a bound. Only regular files are read: reading a pipe
 // can block forever, and takes its content away from the process that it was meant for.

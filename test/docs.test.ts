@@ -8,7 +8,7 @@ import { FAILURE_KINDS } from '../src/failure-kinds.ts';
 import { parseConfig } from '../src/config/config.ts';
 import { VARIABLE_NAMES } from '../src/config/variables.ts';
 import { LIMITS, MAX_HEADER_BYTES, MAX_HEADERS } from '../src/http-front/limits.ts';
-import { problemOf } from '../src/http/problems.ts';
+import { problemOf } from '../src/http/problem-details.ts';
 import { ALL_BANKS, BANKS } from './helpers/emulate.ts';
 import { ALERT_RULES, read } from './helpers/repository.ts';
 import { startLoadedRig, type Rig } from './helpers/rig.ts';

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { LONGEST_TIMER_MS } from '../clock.ts';
 import { ConfigError, type Config } from '../config/config.ts';
 import { readConfig } from '../config/environment.ts';
-import { stackOf } from '../error-code.ts';
+import { stackOf } from '../errors.ts';
 import { explainListenError } from '../doctor/ports.ts';
 import { createService } from '../service.ts';
 import type { ServeContext } from './command-line.ts';

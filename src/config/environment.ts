@@ -1,6 +1,6 @@
 import { parseEnv } from 'node:util';
 import { systemClock } from '../clock.ts';
-import { codeOf } from '../error-code.ts';
+import { codeOf } from '../errors.ts';
 import { describeUnreadable, readTextFile } from '../regular-file.ts';
 import { createSecrets } from '../secrets/secrets.ts';
 import { fileSourcesIn } from '../secrets/secret.ts';

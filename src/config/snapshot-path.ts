@@ -1,4 +1,4 @@
-import { codeOf } from '../error-code.ts';
+import { codeOf } from '../errors.ts';
 import { describeReadError, readStart } from '../regular-file.ts';
 
 // What the snapshot may replace: only what this service wrote, also if it is damaged.

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, isIPv6 } from 'node:net';
 import { Agent, request } from 'undici';
 import type { Config } from '../config/config.ts';
-import { codeOf } from '../error-code.ts';
+import { codeOf } from '../errors.ts';
 import { isJsonObject } from '../json.ts';
 import type { Step } from './report.ts';
 

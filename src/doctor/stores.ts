@@ -3,7 +3,7 @@ import type { SavedList } from '../banks/fleet.ts';
 import { systemClock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
 import { whyNoSnapshot } from '../config/snapshot-path.ts';
-import { codeOf } from '../error-code.ts';
+import { codeOf } from '../errors.ts';
 import { variableOf } from '../secrets/secret.ts';
 import { createRedisFleet } from '../sharing/redis-fleet.ts';
 import { createSnapshotFile, replaceFile, writeFailure } from '../sharing/snapshot-file.ts';

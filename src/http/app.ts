@@ -2,7 +2,7 @@ import express, { type ErrorRequestHandler, type RequestHandler } from 'express'
 import type { CommonHeaders } from './common-headers.ts';
 import type { Cors } from './cors.ts';
 import { setHeaders } from './headers.ts';
-import { sendProblem } from './problems.ts';
+import { sendProblem } from './problem-details.ts';
 
 // The Express application of a port. It reads no body. A middleware here does not see the requests
 // that the hot path answers: a header for every response belongs in common-headers.ts.

@@ -3,7 +3,7 @@ import type { BankList } from '../banks/bank-list.ts';
 import type { SecretFileState } from '../secrets/secret-files.ts';
 import type { StoreState } from '../sharing/store-report.ts';
 import { sendJson } from './headers.ts';
-import { sendProblem } from './problems.ts';
+import { sendProblem } from './problem-details.ts';
 
 // The probes: alive (/healthz) and able to serve (/readyz). The public port says no more of itself
 // than any client may know; the management port adds the details.

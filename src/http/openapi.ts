@@ -5,7 +5,7 @@ import { countNull, JSON_TYPES, type FieldProfile } from '../banks/reading/profi
 import type { Config } from '../config/config.ts';
 import { JSON_TYPE, sendUncached } from './headers.ts';
 import template from './openapi.json' with { type: 'json' };
-import { problemOf, PUBLIC_PROBLEM_CODES } from './problems.ts';
+import { problemOf, PUBLIC_PROBLEM_CODES } from './problem-details.ts';
 
 // The public port described in OpenAPI 3.1: openapi.json, in which what depends on the running
 // service stands in braces, and the code of a problem, such as {not_ready}, for the problem itself.

@@ -10,7 +10,7 @@ import { createClientAddress } from './client-address.ts';
 import { createCommonHeaders, type CommonHeaders } from './common-headers.ts';
 import { createCors, type Cors } from './cors.ts';
 import { createReadyz, type ReadinessOptions } from './health.ts';
-import { problemResponse } from './problems.ts';
+import { problemResponse } from './problem-details.ts';
 import { createRequestLog, type RequestLog } from './request-log.ts';
 
 // What both ports have in common: their limits, the headers and the log line of every response.

@@ -8,7 +8,7 @@ import type { Redaction } from '../secrets/redaction.ts';
 import { isServerError, type RequestEvent } from '../telemetry/events.ts';
 import type { ClientAddress } from './client-address.ts';
 import type { RequestHead } from './headers.ts';
-import type { ProblemCode } from './problems.ts';
+import type { ProblemCode } from './problem-details.ts';
 
 // One log line and one event for each request, with the same fields whoever answers it. Of the
 // request's headers only its identifiers and addresses are logged, and never the query: the others

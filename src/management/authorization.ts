@@ -1,7 +1,7 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import { isIP, isIPv6 } from 'node:net';
 import type { RequestHandler } from 'express';
-import { sendProblem } from '../http/problems.ts';
+import { sendProblem } from '../http/problem-details.ts';
 import type { ManagementRefusedEvent } from '../telemetry/events.ts';
 
 // Who may use the management port. Every request needs a host name that is this port's; a change

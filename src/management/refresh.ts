@@ -5,7 +5,7 @@ import { STOPPING, type LoadErrorKind } from '../banks/load-error.ts';
 import { countUnusable } from '../banks/reading/entry.ts';
 import { toIso } from '../clock.ts';
 import { sendJson } from '../http/headers.ts';
-import { sendProblem } from '../http/problems.ts';
+import { sendProblem } from '../http/problem-details.ts';
 import type { SecretFileState } from '../secrets/secret-files.ts';
 
 // `POST /refresh`: an operator's load, and what became of it.

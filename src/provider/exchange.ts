@@ -7,8 +7,8 @@ import { brotliDecompress, gunzip } from 'node:zlib';
 import { buildConnector, Client, EnvHttpProxyAgent, type Dispatcher } from 'undici';
 import { LoadError } from '../banks/load-error.ts';
 import type { Config } from '../config/config.ts';
-import { codeOf } from '../error-code.ts';
-import { codeNote, toExchangeError, type Peer, type ProxyVariable } from './errors.ts';
+import { codeOf } from '../errors.ts';
+import { codeNote, toExchangeError, type Peer, type ProxyVariable } from './exchange-errors.ts';
 
 // One exchange with the provider or the token endpoint: a request over a connection of its own,
 // perhaps through a proxy, and the whole response, up to a limit. No redirect is followed, and

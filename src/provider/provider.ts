@@ -5,7 +5,7 @@ import type { Config } from '../config/config.ts';
 import type { Redaction } from '../secrets/redaction.ts';
 import { headersIn } from '../secrets/secret.ts';
 import type { Secrets } from '../secrets/secrets.ts';
-import { noResponseInTime, toLoadError, type Peer } from './errors.ts';
+import { noResponseInTime, toLoadError, type Peer } from './exchange-errors.ts';
 import { createExchange, type ExchangeResponse } from './exchange.ts';
 import { toStatusError } from './status.ts';
 import { createGrantedTokens, type TokenEvent } from './token.ts';

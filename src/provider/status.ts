@@ -1,6 +1,6 @@
 import { LoadError } from '../banks/load-error.ts';
 import { parseHttpDate } from '../http-date.ts';
-import type { Peer } from './errors.ts';
+import type { Peer } from './exchange-errors.ts';
 import type { ExchangeResponse } from './exchange.ts';
 
 /**

@@ -3,7 +3,7 @@ import { withDeadline, type Clock } from '../clock.ts';
 import type { Grants } from '../config/config.ts';
 import type { Redaction } from '../secrets/redaction.ts';
 import type { Secrets } from '../secrets/secrets.ts';
-import { noResponseInTime, toLoadError } from './errors.ts';
+import { noResponseInTime, toLoadError } from './exchange-errors.ts';
 import type { Exchange } from './exchange.ts';
 import { readGrant, writeTokenRequest, type Grant } from './grant.ts';
 

@@ -1,5 +1,5 @@
 import * as tls from 'node:tls';
-import { codeOf } from '../error-code.ts';
+import { codeOf } from '../errors.ts';
 import { SecretFileError, type Contents } from './secret.ts';
 
 /**

@@ -1,4 +1,4 @@
-import { codeOf } from '../error-code.ts';
+import { codeOf } from '../errors.ts';
 import { describeStoreFailure } from './store-report.ts';
 
 // What went wrong with Redis, in our words, with the code of Redis, Node or OpenSSL. Their messages

@@ -4,7 +4,7 @@ import type { SavedList } from '../banks/fleet.ts';
 import type { CachedList } from '../banks/cached-list.ts';
 import type { Clock } from '../clock.ts';
 import { whyNoSnapshot } from '../config/snapshot-path.ts';
-import { codeOf } from '../error-code.ts';
+import { codeOf } from '../errors.ts';
 import { describeReadError, readRegularFile } from '../regular-file.ts';
 import { MAX_ENVELOPE_BYTES, type Envelope } from './envelope.ts';
 import { describeStoreFailure, StoreError, type StoreReport } from './store-report.ts';

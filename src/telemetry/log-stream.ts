@@ -1,5 +1,5 @@
 import { constants, openSync, writeSync } from 'node:fs';
-import { codeOf } from '../error-code.ts';
+import { codeOf } from '../errors.ts';
 
 // Standard output as the log's destination, and standard error for the last message: neither blocks
 // the service, fills its memory, or keeps it from ending. Pino's own destination cannot promise

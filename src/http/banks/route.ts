@@ -7,7 +7,7 @@ import { FAILURE_KINDS } from '../../failure-kinds.ts';
 import type { HotPath } from '../../http-front/index.ts';
 import type { CommonHeaders } from '../common-headers.ts';
 import { setHeaders } from '../headers.ts';
-import { sendProblem } from '../problems.ts';
+import { sendProblem } from '../problem-details.ts';
 import type { RequestLog } from '../request-log.ts';
 import type { AnswerBanks } from './answer.ts';
 

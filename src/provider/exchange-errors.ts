@@ -1,5 +1,5 @@
 import { LoadError } from '../banks/load-error.ts';
-import { codeOf } from '../error-code.ts';
+import { codeOf } from '../errors.ts';
 import { SecretFileError } from '../secrets/secret.ts';
 
 // Why there is no response, from an error of Node, OpenSSL or undici to a kind of failure and words
