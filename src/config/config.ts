@@ -1,11 +1,5 @@
-import {
-  fileSourcesIn,
-  passwordsIn,
-  SECRET_NAMES,
-  secretProblem,
-  type Secret,
-  type SecretSources,
-} from '../secrets/secret.ts';
+import { passwordsIn, secretProblem } from '../secrets/secret-rules.ts';
+import { fileSourcesIn, SECRET_NAMES, type Secret, type SecretSources } from '../secrets/secret.ts';
 import {
   isUnknown,
   SCHEMA,

@@ -1,6 +1,7 @@
 import proxyAddr from 'proxy-addr';
 import * as z from 'zod';
-import { isAddress, toSecret } from '../secrets/secret.ts';
+import { isAddress } from '../secrets/secret-rules.ts';
+import { toSecret } from '../secrets/secret.ts';
 
 // One schema for each kind of value: from text to a typed value. A problem says what is wrong and
 // what would be right, and never repeats the value, which may be a misplaced secret.

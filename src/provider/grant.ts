@@ -4,7 +4,7 @@ import { valueAt } from '../banks/reading/entry.ts';
 import { isPlainName } from '../banks/reading/provider-fields.ts';
 import type { Grants } from '../config/config.ts';
 import { isJsonObject, parseJson, type JsonObject } from '../json.ts';
-import { encodeForBasic, secretProblem } from '../secrets/secret.ts';
+import { encodeForBasic, secretProblem } from '../secrets/secret-rules.ts';
 import type { ExchangeResponse } from './exchange.ts';
 import { toStatusError } from './status.ts';
 

@@ -3,7 +3,7 @@ import { readList, type LoadedList } from '../banks/reading/list-reader.ts';
 import { withDeadline, type Clock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
 import type { Redaction } from '../secrets/redaction.ts';
-import { headersIn } from '../secrets/secret.ts';
+import { headersIn } from '../secrets/secret-rules.ts';
 import type { Secrets } from '../secrets/secrets.ts';
 import { noResponseInTime, toLoadError, type Peer } from './exchange-errors.ts';
 import { createExchange, type ExchangeResponse } from './exchange.ts';

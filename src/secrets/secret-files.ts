@@ -1,12 +1,7 @@
 import type { Clock } from '../clock.ts';
 import { describeUnreadable, readTextFile } from '../regular-file.ts';
-import {
-  SecretFileError,
-  secretParts,
-  secretProblem,
-  type Contents,
-  type SecretName,
-} from './secret.ts';
+import { secretParts, secretProblem } from './secret-rules.ts';
+import { SecretFileError, type Contents, type SecretName } from './secret.ts';
 
 // Secrets in files that are rotated while the service runs: what is in use, and what is wrong. No
 // message contains a path or a part of a file.

@@ -1,12 +1,7 @@
 import type { Clock } from '../clock.ts';
 import { createSecretFiles, unusableOf, type SecretFilesOptions } from './secret-files.ts';
-import {
-  SECRET_NAMES,
-  secretParts,
-  TLS_NAMES,
-  type SecretName,
-  type SecretSources,
-} from './secret.ts';
+import { secretParts } from './secret-rules.ts';
+import { SECRET_NAMES, TLS_NAMES, type SecretName, type SecretSources } from './secret.ts';
 import { createTlsContext } from './tls-context.ts';
 
 // The secrets in use: some are in variables, others in files. A file is read at each use, every

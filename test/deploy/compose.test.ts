@@ -3,7 +3,7 @@ import { parse } from 'yaml';
 import { DEFAULT_ACCESS_TOKEN } from '../../emulator/emulator.ts';
 import { parseConfig } from '../../src/config/config.ts';
 import { SECRET_VARIABLES } from '../../src/config/variables.ts';
-import { secretProblem } from '../../src/secrets/secret.ts';
+import { secretProblem } from '../../src/secrets/secret-rules.ts';
 import { emulate } from '../helpers/emulate.ts';
 import { startProcess } from '../helpers/process.ts';
 import { runProgram } from '../helpers/program.ts';
