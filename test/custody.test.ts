@@ -10,7 +10,7 @@ import { leaksIn } from './helpers/leaks.ts';
 import { startProcess, type ServiceProcess } from './helpers/process.ts';
 import { serve } from './helpers/serve.ts';
 import { startTlsFront, type TlsFront } from './helpers/tls-front.ts';
-import { createTunnels } from './helpers/tunnel.ts';
+import { createTunnels } from './helpers/watched-proxy.ts';
 import { eventually } from './helpers/wait-until.ts';
 import { temporaryFile } from './helpers/temporary-folder.ts';
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
 import { ALL_BANKS } from '../helpers/emulate.ts';
-import { createStage } from '../helpers/stage.ts';
+import { createStage } from '../helpers/browser-stage.ts';
 import { describeInBrowser } from '../helpers/browser.ts';
 import { eventually } from '../helpers/wait-until.ts';
 

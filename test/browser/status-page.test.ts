@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { expect, test } from '@jest/globals';
 import type { BrowserContextOptions } from 'playwright-core';
 import type { Behaviour } from '../../emulator/behaviours.ts';
-import { createStage } from '../helpers/stage.ts';
+import { createStage } from '../helpers/browser-stage.ts';
 import { describeInBrowser } from '../helpers/browser.ts';
 import { nextLoad, type RigOptions } from '../helpers/rig.ts';
 import { MANAGEMENT_TOKEN, PRODUCTION } from '../helpers/sandbox.ts';

@@ -82,6 +82,6 @@ test('everything selects the same pods, and a drain takes one at a time', () => 
 });
 
 test("the alerts are those of Prometheus's own file", () => {
-  // When it fails: node test/helpers/write-prometheus-rule.js
+  // When it fails: node tools/write-prometheus-rule.js
   expect(specOf('PrometheusRule')).toEqual(parse(read(ALERT_RULES)));
 });

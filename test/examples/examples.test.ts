@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { beforeAll, expect, test } from '@jest/globals';
 import { describeInBrowser } from '../helpers/browser.ts';
-import { createStage } from '../helpers/stage.ts';
+import { createStage } from '../helpers/browser-stage.ts';
 import { temporaryFolder } from '../helpers/temporary-folder.ts';
 
 describeInBrowser('the example in', () => {

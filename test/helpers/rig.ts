@@ -137,27 +137,16 @@ export const startLoadedRig = async (options?: RigOptions): Promise<Rig> => {
   return rig;
 };
 
-/**
- * Does something to the clock once none of these replicas has anything under way: each has set its
- * timer for its next look at Redis, or for its next load if that comes first. A message, a
- * connection or a look under way would set it only afterwards, for a time that never comes.
- */
-const onceIdle = async (rigs: readonly Rig[], move: () => void): Promise<void> => {
+/** Moves time to the next load of the list, once that is planned; the load may take its time. */
+export const advanceToLoad = async ({ service: { list }, clock }: Rig): Promise<void> => {
   // A timer that has just fired has its effect in a later turn.
   await setImmediate();
-  const areIdle = (planned: readonly number[]): boolean => planned.every((ms) => ms > 0);
-  const look = (): number[] => {
-    const planned = rigs.map(({ service }) => service.list.status().nextLoadInMs);
-    // In the same turn: nothing may come between.
-    if (areIdle(planned)) move();
-    return planned;
-  };
-  await waitUntil('replicas that have planned their next loads', look, areIdle);
+  await eventually(() => {
+    const { nextLoadInMs } = list.status();
+    if (nextLoadInMs > 0) clock.advance(Math.ceil(nextLoadInMs));
+    return nextLoadInMs > 0;
+  });
 };
-
-/** Moves time to the next load of the list, which may take its time. */
-export const advanceToLoad = (rig: Rig): Promise<void> =>
-  onceIdle([rig], () => rig.clock.advance(Math.ceil(rig.service.list.status().nextLoadInMs)));
 
 /**
  * Milliseconds until its next load, as soon as that is planned: while a replica looks at Redis, it

@@ -9,8 +9,6 @@ export interface CommandResult {
   readonly status: number;
   /** What it wrote to standard output and standard error, before it was redacted. */
   readonly text: string;
-  /** The same as the program writes it. */
-  readonly redacted: string;
 }
 
 /** The working directory of the process is changed, so a second one would not find its way back. */
@@ -24,14 +22,13 @@ export const runCommand = async (
 ): Promise<CommandResult> => {
   if (isRunning) throw new Error('run one command after the other');
   isRunning = true;
-  const redaction = createRedaction();
   let text = '';
   const repository = process.cwd();
   process.chdir(directory);
   const context = {
     version: 'test',
     env: { ...env },
-    redaction,
+    redaction: createRedaction(),
     write: (written: string) => void (text += written),
     writeError: (written: string) => void (text += `${written}\n`),
   };
@@ -39,5 +36,5 @@ export const runCommand = async (
     process.chdir(repository);
     isRunning = false;
   });
-  return { status, text, redacted: redaction.redact(text) };
+  return { status, text };
 };

@@ -11,7 +11,7 @@ import { runService } from '../helpers/process.ts';
 import { clientCredentialsEnv, startRig, type Rig } from '../helpers/rig.ts';
 import { serve } from '../helpers/serve.ts';
 import { startTlsFront, type TlsFront, type TlsFrontOptions } from '../helpers/tls-front.ts';
-import { createTunnels } from '../helpers/tunnel.ts';
+import { createTunnels } from '../helpers/watched-proxy.ts';
 
 // What stands between the service and a provider that speaks TLS: a private authority, client
 // certificates, and a forward proxy, a real one. What is wrong with a certificate of the provider is

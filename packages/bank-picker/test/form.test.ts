@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { describeInBrowser } from '../../../test/helpers/browser.ts';
-import { createStage } from '../../../test/helpers/stage.ts';
+import { createStage } from '../../../test/helpers/browser-stage.ts';
 import { eventually } from '../../../test/helpers/wait-until.ts';
 
 describeInBrowser('the bank picker, as a field of a form', () => {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
 import { describeInBrowser } from '../../../test/helpers/browser.ts';
-import { createStage } from '../../../test/helpers/stage.ts';
+import { createStage } from '../../../test/helpers/browser-stage.ts';
 
 /** What a page around the picker may do to it, or it to the page. */
 const HOSTS: Record<string, { readonly css: string; readonly html?: string }> = {

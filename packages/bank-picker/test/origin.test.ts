@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import type { Route } from 'playwright-core';
 import { describeInBrowser } from '../../../test/helpers/browser.ts';
 import { ALL_BANKS } from '../../../test/helpers/emulate.ts';
-import { createStage } from '../../../test/helpers/stage.ts';
+import { createStage } from '../../../test/helpers/browser-stage.ts';
 
 const TOKEN = 'emulator-access-token';
 describeInBrowser('the bank picker, on another origin than the service', () => {

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { describeInBrowser } from '../../../test/helpers/browser.ts';
-import { createStage } from '../../../test/helpers/stage.ts';
+import { createStage } from '../../../test/helpers/browser-stage.ts';
 
 describeInBrowser('the bank picker, in use', () => {
   const stage = createStage();

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
-import { createProfile } from '../../dist/src/banks/reading/profile.js';
-import { createOpenApi } from '../../dist/src/http/openapi.js';
+import { createProfile } from '../dist/src/banks/reading/profile.js';
+import { createOpenApi } from '../dist/src/http/openapi.js';
 
 // Writes the built service's OpenAPI document where the linters find it.
 
