@@ -24,6 +24,8 @@ import { StoreError } from './store-report.ts';
 
 /** Every saved list begins with this; the id follows. */
 const ENVELOPE_START = 'banks-bff/3 ';
+/** The bytes of the id, the first and the last. */
+export const ID_BYTES = [ENVELOPE_START.length, ENVELOPE_START.length + 21] as const;
 export const MAX_ENVELOPE_BYTES = 32 * 1024 * 1024;
 const MAX_FIRST_LINE_BYTES = 128;
 const MAX_METADATA_BYTES = 64 * 1024;

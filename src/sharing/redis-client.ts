@@ -1,4 +1,5 @@
 import type * as RedisLibrary from '@redis/client';
+import { ID_BYTES } from './envelope.ts';
 import { StoreError } from './store-report.ts';
 
 // One connection to Redis, or to a Redis Cluster, by the client library, and the three scripts: the
@@ -60,9 +61,11 @@ export interface ConnectOptions {
 
 export type ConnectToRedis = (options: ConnectOptions) => Promise<RedisClient>;
 
-/** An id is bytes 12 to 33 of an envelope. Ids are digits, which Lua compares in every locale. */
+/** Ids are digits, which Lua compares in every locale. */
+const ID_OF_LIST = `redis.call('GETRANGE', KEYS[1], ${ID_BYTES.join()})`;
+
 const LOOK = `
-local id = redis.call('GETRANGE', KEYS[1], 12, 33)
+local id = ${ID_OF_LIST}
 return { redis.call('TIME'), id, id ~= ARGV[1] and redis.call('GETRANGE', KEYS[1], 0, -1) or '',
   redis.call('GETRANGE', KEYS[2], 0, 255), redis.call('PTTL', KEYS[2]) }`;
 
@@ -72,7 +75,7 @@ redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
 return redis.call('TIME')`;
 
 const PUBLISH = `
-local id = redis.call('GETRANGE', KEYS[1], 12, 33)
+local id = ${ID_OF_LIST}
 if id > ARGV[1] and id ~= ARGV[2] then return 0 end
 redis.call('SET', KEYS[1], ARGV[3], 'PX', ARGV[4])
 return 1`;
