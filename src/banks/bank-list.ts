@@ -8,7 +8,6 @@ import {
   writeWait,
   type Failing,
   type Fleet,
-  type PublishResult,
   type SavedList,
   type View,
 } from './fleet.ts';
@@ -172,7 +171,7 @@ export const createBankList = (options: BankListOptions) => {
     else hasJoined = true;
   };
 
-  const publish = async (): Promise<PublishResult | undefined> => {
+  const publish = async () => {
     const list = cache.get();
     if (!list) return undefined;
     const result = await fleet.publish(list, ownId(), unusableId);
@@ -204,7 +203,7 @@ export const createBankList = (options: BankListOptions) => {
     const base = view;
     const mine = randomUUID();
     const asked = { askedAtMs: now(), changedAtMs: clock.wallMs() };
-    const claim = await fleet.hold(base.hold, mine, holdMs);
+    const claim = await fleet.replaceHold(base.hold, mine, holdMs);
     if (claim === 'taken') {
       // Another replica was quicker: look again.
       if (operator) operators.putBack(operator);
@@ -227,7 +226,7 @@ export const createBankList = (options: BankListOptions) => {
       if (ownId() <= id) {
         const failure = { id, attempts: (failing?.attempts ?? 0) + 1, error };
         const [hold, ms] = settleFailure(failure, base, now() - asked.askedAtMs);
-        if (isClaimed) await fleet.hold(mine, hold, ms);
+        if (isClaimed) await fleet.replaceHold(mine, hold, ms);
       }
       operator?.resolve({ outcome: 'failed', error });
     }
@@ -254,7 +253,7 @@ export const createBankList = (options: BankListOptions) => {
     });
     const published = await publish();
     if (published === 'later_list') return laterListCached(operator);
-    return { outcome: 'ok', isShared: fleet.isShared ? published === 'written' : undefined };
+    return { outcome: 'ok', isShared: fleet.hasRedis ? published === 'written' : undefined };
   };
 
   /** What follows from a failed load. @returns the hold that replaces `base`, and for how long */

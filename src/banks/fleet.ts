@@ -6,9 +6,10 @@ import type { ListContent } from './reading/list-reader.ts';
 // hold, which is one of two things. A load: a random text of the replica that loads. A wait: what
 // failed, and until when nobody loads.
 
+/** `no_redis`: none is configured, or it cannot be written. */
 export interface Fleet {
-  /** Whether there may be other replicas. */
-  readonly isShared: boolean;
+  /** Whether one is configured: there may be other replicas. */
+  readonly hasRedis: boolean;
   /**
    * What Redis has now. Never rejects.
    * @param known the id of the list that need not be sent
@@ -18,23 +19,20 @@ export interface Fleet {
    * Replaces the hold `seen` by `mine`, which ends after `ms`, unless it is another one by now.
    * Never rejects.
    */
-  hold(seen: string, mine: string, ms: number): Promise<HoldResult>;
+  replaceHold(seen: string, mine: string, ms: number): Promise<HoldResult | 'no_redis'>;
   /**
    * Writes the list unless Redis has one with an id greater than `ownId`, other than `unusable`.
    * Never rejects.
    */
-  publish(list: CachedList, ownId: string, unusable: string): Promise<PublishResult>;
+  publish(list: CachedList, ownId: string, unusable: string): Promise<PublishResult | 'no_redis'>;
   /** Milliseconds since 1970 by the clock of Redis, or before the first reply by this machine's. */
   redisNowMs(): number;
 }
 
-/**
- * `timeUs`: when the hold was replaced, in microseconds by the clock of Redis. `no_redis`: none is
- * configured, or it cannot be written.
- */
-export type HoldResult = { readonly timeUs: number } | 'taken' | 'no_redis';
+/** `timeUs`: when the hold was replaced, in microseconds by the clock of Redis. */
+export type HoldResult = { readonly timeUs: number } | 'taken';
 
-export type PublishResult = 'written' | 'later_list' | 'no_redis';
+export type PublishResult = 'written' | 'later_list';
 
 /** A look at Redis. */
 export interface View {
@@ -56,9 +54,9 @@ export const NO_VIEW: View = { up: false, id: '', hold: '', holdLeftMs: 0 };
 
 /** A replica without others. */
 export const createSoleReplica = (clock: { readonly wallMs: () => number }): Fleet => ({
-  isShared: false,
+  hasRedis: false,
   look: () => Promise.resolve(NO_VIEW),
-  hold: () => Promise.resolve('no_redis'),
+  replaceHold: () => Promise.resolve('no_redis'),
   publish: () => Promise.resolve('no_redis'),
   redisNowMs: () => clock.wallMs(),
 });

@@ -37,7 +37,7 @@ export const tryRedis = async (
     report,
   });
   const { up, list: saved, hold, holdLeftMs } = await fleet.look('');
-  const isWritten = up && (await fleet.hold(hold, hold, holdLeftMs)) !== 'no_redis';
+  const isWritten = up && (await fleet.replaceHold(hold, hold, holdLeftMs)) !== 'no_redis';
   fleet.close();
   const problem = report.state().failing?.reason;
   const step: Step = isWritten

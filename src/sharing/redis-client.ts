@@ -1,4 +1,5 @@
 import type * as RedisLibrary from '@redis/client';
+import type { HoldResult, PublishResult } from '../banks/fleet.ts';
 import { ID_BYTES } from './envelope.ts';
 import { StoreError } from './store-report.ts';
 
@@ -9,16 +10,13 @@ import { StoreError } from './store-report.ts';
 export interface RedisClient {
   /** What is there, at one moment; the list is sent unless its id is `known`. */
   look(keys: RedisKeys, known: string): Promise<StoredNow>;
-  /**
-   * Replaces the hold `seen` by `mine`, for `ms`.
-   * @returns the time of Redis in microseconds; 0: the hold is another one
-   */
-  hold(keys: RedisKeys, seen: string, mine: string, ms: number): Promise<number>;
+  /** Replaces the hold `seen` by `mine`, for `ms`. */
+  replaceHold(keys: RedisKeys, seen: string, mine: string, ms: number): Promise<HoldResult>;
   /**
    * Writes the list for `ms`, unless there is one with an id greater than `ownId`, other than
-   * `unusable`. @returns whether it did
+   * `unusable`.
    */
-  publish(keys: RedisKeys, { ownId, unusable, envelope, ms }: Publication): Promise<boolean>;
+  publish(keys: RedisKeys, { ownId, unusable, envelope, ms }: Publication): Promise<PublishResult>;
   /** Ends the connection, or the attempt to make one, at once. */
   destroy(): void;
 }
@@ -69,7 +67,7 @@ local id = ${ID_OF_LIST}
 return { redis.call('TIME'), id, id ~= ARGV[1] and redis.call('GETRANGE', KEYS[1], 0, -1) or '',
   redis.call('GETRANGE', KEYS[2], 0, 255), redis.call('PTTL', KEYS[2]) }`;
 
-const HOLD = `
+const REPLACE_HOLD = `
 if redis.call('GETRANGE', KEYS[1], 0, 255) ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
 return redis.call('TIME')`;
@@ -141,10 +139,13 @@ const commandsOf = (client: LibraryClient, destroy: () => void): RedisClient => 
       holdLeftMs: left,
     };
   },
-  hold: async ({ hold }, seen, mine, ms) => {
+  replaceHold: async ({ hold }, seen, mine, ms) => {
     const bytes = Buffer.from(seen, 'latin1');
-    const reply = await client.eval(HOLD, { keys: [hold], arguments: [bytes, mine, whole(ms)] });
-    return reply === 0 ? 0 : timeInReply(reply);
+    const reply = await client.eval(REPLACE_HOLD, {
+      keys: [hold],
+      arguments: [bytes, mine, whole(ms)],
+    });
+    return reply === 0 ? 'taken' : { timeUs: timeInReply(reply) };
   },
   publish: async ({ list }, { ownId, unusable, envelope, ms }) => {
     const reply = await client.eval(PUBLISH, {
@@ -152,7 +153,7 @@ const commandsOf = (client: LibraryClient, destroy: () => void): RedisClient => 
       arguments: [ownId, Buffer.from(unusable, 'latin1'), envelope, whole(ms)],
     });
     if (reply !== 0 && reply !== 1) throw unexpectedReply();
-    return reply === 1;
+    return reply === 1 ? 'written' : 'later_list';
   },
 });
 

@@ -1,4 +1,4 @@
-import { NO_VIEW, type Fleet, type HoldResult, type View } from '../banks/fleet.ts';
+import { NO_VIEW, type Fleet, type View } from '../banks/fleet.ts';
 import type { FreshnessPolicy } from '../banks/freshness.ts';
 import { withDeadline, type Clock } from '../clock.ts';
 import type { Envelope } from './envelope.ts';
@@ -130,17 +130,17 @@ export const createRedisFleet = (options: RedisFleetOptions): Fleet & { close():
   };
 
   return {
-    isShared: true,
+    hasRedis: true,
     look,
-    hold: (seen, mine, ms) =>
-      write(async (redis, keys) => toHoldResult(await redis.hold(keys, seen, mine, ms))),
+    replaceHold: (seen, mine, ms) =>
+      write((redis, keys) => redis.replaceHold(keys, seen, mine, ms)),
     publish: (list, ownId, unusable) =>
       write(async (redis, keys) => {
         const ms = policy.ttlMs + policy.maxStaleMs - (clock.monotonicMs() - list.askedAtMs);
         const sealed = await envelope.seal(list, redisNowMs());
-        const isPublished = await redis.publish(keys, { ownId, unusable, ms, envelope: sealed });
-        if (isPublished) seenId = list.id;
-        return isPublished ? 'written' : 'later_list';
+        const result = await redis.publish(keys, { ownId, unusable, ms, envelope: sealed });
+        if (result === 'written') seenId = list.id;
+        return result;
       }),
     redisNowMs,
     /** Ends the connection; every later operation fails. */
@@ -151,5 +151,3 @@ export const createRedisFleet = (options: RedisFleetOptions): Fleet & { close():
     },
   };
 };
-
-const toHoldResult = (timeUs: number): HoldResult => (timeUs === 0 ? 'taken' : { timeUs });

@@ -90,6 +90,8 @@ const publication = (id: string, ownId: string, unusable = '') => ({
   unusable,
 });
 
+const REPLACED = { timeUs: expect.any(Number) };
+
 const testScripts = (open: () => Promise<TestedRedis>): void => {
   test('an empty Redis has neither a list nor a hold', async () => {
     const { client } = await open();
@@ -100,7 +102,7 @@ const testScripts = (open: () => Promise<TestedRedis>): void => {
 
   test('a list is given with its id, and without its body to whoever knows it', async () => {
     const { client } = await open();
-    expect(await client.publish(KEYS, publication(idOf(1), ''))).toBe(true);
+    expect(await client.publish(KEYS, publication(idOf(1), ''))).toBe('written');
     const body = envelopeOf(idOf(1));
     expect(await client.look(KEYS, '')).toMatchObject({ id: idOf(1), body });
     expect(await client.look(KEYS, idOf(2))).toMatchObject({ id: idOf(1), body });
@@ -109,14 +111,14 @@ const testScripts = (open: () => Promise<TestedRedis>): void => {
 
   test('a list replaces those up to the own id, and the unusable one', async () => {
     const { client } = await open();
-    expect(await client.publish(KEYS, publication(idOf(2), idOf(2)))).toBe(true);
-    expect(await client.publish(KEYS, publication(idOf(1), idOf(1)))).toBe(false);
-    expect(await client.publish(KEYS, publication(idOf(9), ''))).toBe(false);
+    expect(await client.publish(KEYS, publication(idOf(2), idOf(2)))).toBe('written');
+    expect(await client.publish(KEYS, publication(idOf(1), idOf(1)))).toBe('later_list');
+    expect(await client.publish(KEYS, publication(idOf(9), ''))).toBe('later_list');
     expect(await client.look(KEYS, '')).toMatchObject({ id: idOf(2) });
-    expect(await client.publish(KEYS, publication(idOf(2), idOf(2)))).toBe(true);
-    expect(await client.publish(KEYS, publication(idOf(3), idOf(3)))).toBe(true);
-    expect(await client.publish(KEYS, publication(idOf(1), idOf(1), idOf(2)))).toBe(false);
-    expect(await client.publish(KEYS, publication(idOf(1), idOf(1), idOf(3)))).toBe(true);
+    expect(await client.publish(KEYS, publication(idOf(2), idOf(2)))).toBe('written');
+    expect(await client.publish(KEYS, publication(idOf(3), idOf(3)))).toBe('written');
+    expect(await client.publish(KEYS, publication(idOf(1), idOf(1), idOf(2)))).toBe('later_list');
+    expect(await client.publish(KEYS, publication(idOf(1), idOf(1), idOf(3)))).toBe('written');
     expect(await client.look(KEYS, '')).toMatchObject({ id: idOf(1) });
   });
 
@@ -128,25 +130,26 @@ const testScripts = (open: () => Promise<TestedRedis>): void => {
     await write(KEYS.list, '\\xff'.repeat(40));
     const garbage = await client.look(KEYS, '');
     expect(garbage.id).toBe('\xff'.repeat(22));
-    expect(await client.publish(KEYS, publication(idOf(1), idOf(1), id))).toBe(false);
-    expect(await client.publish(KEYS, publication(idOf(1), idOf(1), garbage.id))).toBe(true);
+    expect(await client.publish(KEYS, publication(idOf(1), idOf(1), id))).toBe('later_list');
+    expect(await client.publish(KEYS, publication(idOf(1), idOf(1), garbage.id))).toBe('written');
   });
 
   test('a hold is replaced only by whoever saw it, and ends', async () => {
     const { client, untilGone } = await open();
-    const first = await client.hold(KEYS, '', 'one', 500);
-    expect(first).toBeGreaterThan(Date.UTC(2025, 0) * 1_000);
+    const before = await client.look(KEYS, '');
+    const claim = await client.replaceHold(KEYS, '', 'one', 500);
+    expect(claim === 'taken' ? 0 : claim.timeUs).toBeGreaterThanOrEqual(before.timeUs);
     const { hold, holdLeftMs } = await client.look(KEYS, '');
     expect(hold).toBe('one');
     expect(holdLeftMs).toBeGreaterThan(0);
     expect(holdLeftMs).toBeLessThanOrEqual(500);
-    expect(await client.hold(KEYS, '', 'two', 500)).toBe(0);
-    expect(await client.hold(KEYS, 'on', 'two', 500)).toBe(0);
+    expect(await client.replaceHold(KEYS, '', 'two', 500)).toBe('taken');
+    expect(await client.replaceHold(KEYS, 'on', 'two', 500)).toBe('taken');
     expect(await client.look(KEYS, '')).toMatchObject({ hold: 'one' });
-    expect(await client.hold(KEYS, 'one', 'two', 1)).toBeGreaterThanOrEqual(first);
+    expect(await client.replaceHold(KEYS, 'one', 'two', 1)).toEqual(REPLACED);
     await untilGone();
-    expect(await client.hold(KEYS, 'two', 'three', 1)).toBe(0);
-    expect(await client.hold(KEYS, '', 'three', 0.2)).toBeGreaterThan(0);
+    expect(await client.replaceHold(KEYS, 'two', 'three', 1)).toBe('taken');
+    expect(await client.replaceHold(KEYS, '', 'three', 0.2)).toEqual(REPLACED);
     await untilGone();
   });
 
@@ -156,7 +159,7 @@ const testScripts = (open: () => Promise<TestedRedis>): void => {
     const { hold, holdLeftMs } = await client.look(KEYS, '');
     expect(hold).toBe(`\xff\0${'x'.repeat(254)}`);
     expect(holdLeftMs).toBe(-1);
-    expect(await client.hold(KEYS, hold, 'one', 60_000)).toBeGreaterThan(0);
+    expect(await client.replaceHold(KEYS, hold, 'one', 60_000)).toEqual(REPLACED);
     expect(await client.look(KEYS, '')).toMatchObject({ hold: 'one' });
   });
 
@@ -167,7 +170,7 @@ const testScripts = (open: () => Promise<TestedRedis>): void => {
     expect(await failureOf(client.look(KEYS, ''))).toMatch(reason);
     expect(await failureOf(client.publish(KEYS, publication(idOf(1), '')))).toMatch(reason);
     await writeOtherType(KEYS.hold);
-    expect(await failureOf(client.hold(KEYS, '', 'one', 60_000))).toMatch(reason);
+    expect(await failureOf(client.replaceHold(KEYS, '', 'one', 60_000))).toMatch(reason);
   });
 
   test.each([
@@ -179,11 +182,11 @@ const testScripts = (open: () => Promise<TestedRedis>): void => {
     await redis.write(KEYS.list, envelopeOf(idOf(2)).toString().replaceAll('\n', '\\x0a'));
     await redis[make]();
     expect(await client.look(KEYS, '')).toMatchObject({ id: idOf(2) });
-    expect(await failureOf(client.hold(KEYS, '', 'one', 60_000))).toBe(reason);
+    expect(await failureOf(client.replaceHold(KEYS, '', 'one', 60_000))).toBe(reason);
     expect(await failureOf(client.publish(KEYS, publication(idOf(3), idOf(3))))).toBe(reason);
     // What would not be written anyway is no fault.
-    expect(await client.hold(KEYS, 'another', 'one', 60_000)).toBe(0);
-    expect(await client.publish(KEYS, publication(idOf(1), idOf(1)))).toBe(false);
+    expect(await client.replaceHold(KEYS, 'another', 'one', 60_000)).toBe('taken');
+    expect(await client.publish(KEYS, publication(idOf(1), idOf(1)))).toBe('later_list');
   });
 };
 
@@ -242,14 +245,14 @@ const openFleet = async (readUrl: () => string) => {
   const useAll = async () => ({
     up: (await fleet.look('')).up,
     // As no hold: the next one finds it unchanged.
-    holds: await fleet.hold('', '', 1),
+    holds: await fleet.replaceHold('', '', 1),
     publishes: await fleet.publish(list, list.id, ''),
   });
   return { fleet, reports, useAll };
 };
 
 const NOTHING_WORKS = { up: false, holds: 'no_redis', publishes: 'no_redis' };
-const ALL_WORKS = { up: true, holds: { timeUs: expect.any(Number) }, publishes: 'written' };
+const ALL_WORKS = { up: true, holds: REPLACED, publishes: 'written' };
 
 describeWithRedis('a replica and a real Redis', () => {
   test('need no other rights than those that are documented, and each of them', async () => {

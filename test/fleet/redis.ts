@@ -79,20 +79,20 @@ export const createFakeRedis = (clock: ManualClock) => {
         holdLeftMs: leftAt(keys.hold),
       };
     },
-    hold: (keys: RedisKeys, seen: string, mine: string, ms: number): number => {
-      if (textAt(keys.hold).slice(0, 256) !== seen) return 0;
+    replaceHold: (keys: RedisKeys, seen: string, mine: string, ms: number) => {
+      if (textAt(keys.hold).slice(0, 256) !== seen) return 'taken' as const;
       setOf(keys.hold, Buffer.from(mine), ms);
-      return timeUs();
+      return { timeUs: timeUs() };
     },
     publish: (
       keys: RedisKeys,
       { ownId, unusable, envelope, ms }: Parameters<RedisClient['publish']>[1],
-    ): boolean => {
+    ) => {
       const id = idAt(keys.list);
-      if (id > ownId && id !== unusable) return false;
+      if (id > ownId && id !== unusable) return 'later_list' as const;
       setOf(keys.list, envelope, ms);
       publications += 1;
-      return true;
+      return 'written' as const;
     },
   };
 
@@ -137,7 +137,8 @@ export const createFakeRedis = (clock: ManualClock) => {
       isOpen ? ask(work) : Promise.reject(connectionLost());
     return {
       look: (keys, known) => whileOpen(() => scripts.look(keys, known)),
-      hold: (keys, seen, mine, ms) => whileOpen(() => scripts.hold(keys, seen, mine, ms)),
+      replaceHold: (keys, seen, mine, ms) =>
+        whileOpen(() => scripts.replaceHold(keys, seen, mine, ms)),
       publish: (keys, publication) => whileOpen(() => scripts.publish(keys, publication)),
       destroy: () => void (isOpen = false),
     };

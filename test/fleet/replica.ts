@@ -243,7 +243,7 @@ const createMachine = (world: ManualClock) => {
         const client = await reach(() => connect(to));
         return {
           look: (...args) => reach(() => client.look(...args)),
-          hold: (...args) => reach(() => client.hold(...args)),
+          replaceHold: (...args) => reach(() => client.replaceHold(...args)),
           publish: (...args) => reach(() => client.publish(...args)),
           destroy: () => client.destroy(),
         };
