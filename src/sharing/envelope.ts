@@ -114,19 +114,17 @@ export const createEnvelope = (options: EnvelopeOptions) => {
       const [headerLine, json] = splitLine(rest, MAX_METADATA_BYTES);
       const header = HEADER.safeParse(parseJson(headerLine.toString())).data;
       if (!header) throw damaged();
-      if (header.namespace !== (await namespace()))
+      const { namespace: savedIn, askedAtMs: savedAtMs, marks, ...facts } = header;
+      if (savedIn !== (await namespace()))
         throw new StoreError('has a list that was saved with another configuration; ignored');
-      const askedAtMs = clock.monotonicMs() - ageOf(header.askedAtMs, nowMs);
-      const { rejected, hasNextPage, changedAtMs, known } = header;
+      const askedAtMs = clock.monotonicMs() - ageOf(savedAtMs, nowMs);
       return {
+        ...contentOf(json, rules),
+        // Entries were rejected before it was saved.
+        ...facts,
         id,
         askedAtMs,
-        changedAtMs,
-        rejected,
-        hasNextPage,
-        known,
-        ...contentOf(json, rules),
-        marks: toMarks(header.marks, askedAtMs),
+        marks: toMarks(marks, askedAtMs),
       };
     },
   };
@@ -145,8 +143,8 @@ const splitLine = (bytes: Buffer, maxBytes: number): readonly [Buffer, Buffer] =
 /** @throws {StoreError} unless it is what this service would publish */
 const contentOf = (saved: Buffer, rules: ReadRules) => {
   try {
-    const { json, count, profile, contentHash } = readList(saved, rules);
-    if (json.equals(saved)) return { json, count, profile, contentHash };
+    const list = readList(saved, rules);
+    if (list.json.equals(saved)) return list;
   } catch (error) {
     if (!(error instanceof LoadError)) throw error;
   }
