@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { BankList } from '../banks/bank-list.ts';
 import type { CachedList } from '../banks/cached-list.ts';
-import { countNull, JSON_TYPES, type FieldProfile } from '../banks/reading/profile.ts';
+import { JSON_TYPES, type FieldProfile } from '../banks/reading/profile.ts';
 import type { Config } from '../config/config.ts';
 import { JSON_TYPE, sendUncached } from './headers.ts';
 import template from './openapi.json' with { type: 'json' };
@@ -64,10 +64,10 @@ const bankSchema = (
 ): object => {
   const shown = fields ?? [...profile.keys()].map((name) => ({ name, isOptional: false }));
   const isNullIn = (field: FieldProfile | undefined): boolean =>
-    field !== undefined && countNull(field, count) > 0;
+    field !== undefined && field.present < count;
   const typesOf = ({ name, isOptional }: (typeof shown)[number]): object => {
     const field = profile.get(name);
-    const types = JSON_TYPES.filter((type) => field && field.filled[type] + field.blank[type] > 0);
+    const types = JSON_TYPES.filter((type) => field?.types.has(type));
     if (types.length === 0) return {};
     // Any entry may lack an optional field, even if none does today.
     const all = isOptional || isNullIn(field) ? [...types, 'null'] : types;

@@ -3,7 +3,7 @@ import { isFilled, MAX_FIELD_CHARS } from './entry.ts';
 
 // What the published fields of a list hold: how many entries, and which JSON types. Never a value.
 
-export const JSON_TYPES = ['string', 'number', 'boolean', 'object', 'array'] as const;
+export const JSON_TYPES = ['string', 'number', 'boolean', 'array'] as const;
 export type JsonType = (typeof JSON_TYPES)[number];
 
 export type FieldProfile = Readonly<ReturnType<typeof newField>>;
@@ -18,24 +18,14 @@ export const MAX_FIELD_NAMES = 200;
 export const countFilled = (field: FieldProfile | undefined): number =>
   JSON_TYPES.reduce((sum, type) => sum + (field?.filled[type] ?? 0), 0);
 
-/** In how many entries a field is missing or null. */
-export const countNull = (field: FieldProfile, entries: number): number =>
-  JSON_TYPES.reduce((rest, type) => rest - field.filled[type] - field.blank[type], entries);
-
 /** A field that no entry has. */
 const newField = () => ({
   /** In how many entries the field is filled ({@link isFilled}), by the JSON type of its value. */
-  filled: newCounts(),
-  /** In how many entries it has a value that fills nothing, such as an empty string or array. */
-  blank: newCounts(),
-});
-
-const newCounts = (): Record<JsonType, number> => ({
-  string: 0,
-  number: 0,
-  boolean: 0,
-  object: 0,
-  array: 0,
+  filled: { string: 0, number: 0, boolean: 0, array: 0 },
+  /** The types of its values, those that fill nothing included, such as an empty string. */
+  types: new Set<JsonType>(),
+  /** In how many entries it is neither missing nor null. */
+  present: 0,
 });
 
 /**
@@ -55,16 +45,19 @@ export const createProfile = (names: readonly string[] | undefined) => {
     add: (entry: JsonObject): void => {
       for (const [name, value] of Object.entries(entry)) {
         const field = fieldOf(name);
-        if (!field || value === null) continue;
-        field[isFilled(value) ? 'filled' : 'blank'][jsonTypeOf(value)] += 1;
+        const type = jsonTypeOf(value);
+        if (!field || !type) continue;
+        field.present += 1;
+        field.types.add(type);
+        if (isFilled(value)) field.filled[type] += 1;
       }
     },
     finish: (): ListProfile => fields,
   };
 };
 
-const jsonTypeOf = (value: unknown): JsonType => {
-  if (Array.isArray(value)) return 'array';
-  const type = typeof value;
-  return type === 'string' || type === 'number' || type === 'boolean' ? type : 'object';
+/** Undefined for null. Objects are not published. */
+const jsonTypeOf = (value: unknown): JsonType | undefined => {
+  const type = Array.isArray(value) ? 'array' : typeof value;
+  return JSON_TYPES.find((known) => known === type);
 };
