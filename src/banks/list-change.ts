@@ -1,4 +1,3 @@
-import { isJsonObject, parseJson } from '../json.ts';
 import type { CachedList } from './cached-list.ts';
 
 /** What a new list changed, for operators who ask why users see something else than yesterday. */
@@ -29,11 +28,10 @@ export const compareLists = (
   };
 };
 
+/** This service has written them: they are JSON, and a list. */
 const entriesOfList = ({ representations }: CachedList): ReadonlySet<string> => {
-  const entries = parseJson(representations.identity.body.toString());
-  return new Set(
-    Array.isArray(entries) ? entries.filter(isJsonObject).map((bank) => JSON.stringify(bank)) : [],
-  );
+  const entries: readonly unknown[] = JSON.parse(representations.identity.body.toString());
+  return new Set(entries.map((bank) => JSON.stringify(bank)));
 };
 
 const countMissing = (some: ReadonlySet<string>, others: ReadonlySet<string>): number =>
