@@ -83,12 +83,14 @@ export const guard = (
   if (!base || next.contentHash === base.contentHash || base.known.includes(next.contentHash))
     return [];
   const marks = currentMarks(base, nowMs, policy.maxStaleMs);
-  const refusals = [findShrinkage(next, marks, policy), findDrift(next, marks, policy)].filter(
-    (refusal) => refusal !== undefined,
-  );
-  const refused = refusals.find(({ kind }) => !overrides.some((reason) => reason === kind));
-  if (refused) throw refused;
-  return refusals.map(({ kind }) => kind).filter((kind) => isOverridable(kind));
+  const found = {
+    shrunk: findShrinkage(next, marks, policy),
+    drifted: findDrift(next, marks, policy),
+  };
+  const reasons = OVERRIDABLE.filter((reason) => found[reason]);
+  const refused = reasons.find((reason) => !overrides.includes(reason));
+  if (refused) throw found[refused];
+  return reasons;
 };
 
 /** What is remembered once `next` has replaced `base`, the list that could be served before. */
