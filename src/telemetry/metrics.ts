@@ -32,7 +32,8 @@ export const createMetrics = (
 ) => {
   // Not prom-client's global registry: two services can live in one process.
   const registry = new Registry();
-  addGauges(registry, config, options);
+  let largeChangeAtMs: number | undefined;
+  addGauges(registry, config, options, () => largeChangeAtMs);
   const counters = createCounters(registry, lostLogLines);
   const requestDurations = createRequestDurations();
   let hasNodeMetrics = false;
@@ -53,7 +54,7 @@ export const createMetrics = (
         case 'list-taken': {
           const { change, previous, load } = event;
           if (load) counters.refreshes(change || !previous ? 'changed' : 'unchanged');
-          if (change?.isLarge) counters.largeChange.set(options.clock.wallMs() / 1_000);
+          if (change?.isLarge) largeChangeAtMs = options.clock.wallMs();
           break;
         }
         case 'load-failed':
@@ -117,6 +118,7 @@ const addGauges = (
   registry: Registry,
   { provider, cache }: Config,
   { list, stores, secretFiles, clock, version }: MetricsOptions,
+  largeChangeAtMs: () => number | undefined,
 ): void => {
   /** A gauge without labels; it has no sample while `read` gives undefined. */
   const gauge = (name: string, help: string, read: () => number | undefined) =>
@@ -206,6 +208,11 @@ const addGauges = (
     '1 while the file of a variable can be used, 0 while it is missing or its content is not usable or is refused',
     () => secretFiles().map(({ variable, unusable }) => [variable, unusable ? 0 : 1]),
   );
+  gauge(
+    'banks_list_last_large_change_timestamp_seconds',
+    'When the list last changed by more than GUARD_MAX_SHRINK, as this instance saw it',
+    () => inSeconds(largeChangeAtMs()),
+  );
 };
 
 const createCounters = (registry: Registry, lostLogLines: () => number) => {
@@ -235,22 +242,17 @@ const createCounters = (registry: Registry, lostLogLines: () => number) => {
     );
     return (value) => void counts.set(value, (counts.get(value) ?? 0) + 1);
   };
-  const largeChange = new Gauge({
-    name: 'banks_list_last_large_change_timestamp_seconds',
-    help: 'When the list last changed by more than GUARD_MAX_SHRINK, as this instance saw it',
-    registers: [registry],
-  });
-  // No sample until then.
-  largeChange.remove();
-  const lostLines = new Counter({
-    name: 'banks_log_lines_lost_total',
-    help: 'Lines that the log lost because nobody read it in time',
-    registers: [registry],
-    collect() {
-      this.reset();
-      this.inc(lostLogLines());
-    },
-  });
+  registry.registerMetric(
+    new Counter({
+      name: 'banks_log_lines_lost_total',
+      help: 'Lines that the log lost because nobody read it in time',
+      registers: [],
+      collect() {
+        this.reset();
+        this.inc(lostLogLines());
+      },
+    }),
+  );
   const calls = new Histogram({
     name: 'banks_upstream_call_duration_seconds',
     help: 'Requests to the provider, to the last byte of the response, by status class; none: no complete response',
@@ -261,8 +263,6 @@ const createCounters = (registry: Registry, lostLogLines: () => number) => {
   for (const status of STATUS_CLASSES) calls.zero({ status });
   return {
     calls,
-    largeChange,
-    lostLines,
     refreshes: counter(
       'banks_refreshes_total',
       'outcome',
