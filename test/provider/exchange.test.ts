@@ -84,20 +84,11 @@ describe('a compressed body', () => {
   const text = JSON.stringify(
     Array.from({ length: 60_000 }, (_, index) => Math.sin(index).toString(36)),
   );
-  const bomb = Buffer.alloc(5_000_000);
-  const CODINGS = [
-    ['gzip', gzipSync(text), gzipSync(bomb, { level: 1 })],
-    ['br', brotliCompressSync(text), brotliCompressSync(bomb)],
-  ] as const;
-
-  test.each(CODINGS)('in %s is read up to the limit', async (coding, list, tooLarge) => {
-    const send =
-      (body: Buffer): RequestListener =>
-      (_req, res) =>
-        res.writeHead(200, { 'content-encoding': coding }).end(body);
-    answer = send(list);
+  test('in br is read up to the limit', async () => {
+    let body = brotliCompressSync(text);
+    answer = (_req, res) => res.writeHead(200, { 'content-encoding': 'br' }).end(body);
     expect((await ask()).body === text).toBe(true);
-    answer = send(tooLarge);
+    body = brotliCompressSync(Buffer.alloc(5_000_000));
     await expect(ask()).rejects.toMatchObject({
       kind: 'too_large',
       message: `the response of the provider has more than ${MAX_BODY_BYTES} bytes`,

@@ -1,11 +1,11 @@
 import { expect, test } from '@jest/globals';
 import { checkConfig } from '../../src/config/environment.ts';
-import { createAuthority, encryptedKey, type Pair } from '../helpers/authority.ts';
+import { createAuthority, encryptedKey } from '../helpers/authority.ts';
 import { SANDBOX } from '../helpers/sandbox.ts';
 import { temporaryFile } from '../helpers/temporary-folder.ts';
 
 // What is said about files of mutual TLS that cannot be used. What happens meanwhile, and a key that
-// does not fit: secret-files.test.ts.
+// does not fit: test/secrets.
 
 const authority = createAuthority();
 const pair = authority.issue('the service');
@@ -14,11 +14,7 @@ const CA = 'PROVIDER_TLS_CA_FILE';
 const CERT = 'PROVIDER_TLS_CERT_FILE';
 const KEY = 'PROVIDER_TLS_KEY_FILE';
 type TlsFiles = Readonly<Record<string, string>>;
-const pairOf = ({ certFile, keyFile }: Pick<Pair, 'certFile' | 'keyFile'>): TlsFiles => ({
-  [CERT]: certFile,
-  [KEY]: keyFile,
-});
-const FILES: TlsFiles = { [CA]: authority.certFile, ...pairOf(pair) };
+const FILES: TlsFiles = { [CA]: authority.certFile, [CERT]: pair.certFile, [KEY]: pair.keyFile };
 
 const problemsOf = async (files: TlsFiles): Promise<string[]> => {
   const { error } = await checkConfig({
