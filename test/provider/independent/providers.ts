@@ -3,18 +3,14 @@ import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import type { EnvironmentVariables } from '../../../src/config/variables.ts';
-import { closeLater } from '../../helpers/close-later.ts';
-import { listenOn } from '../../helpers/free-port.ts';
+import { serve } from '../../helpers/serve.ts';
 
 // Three providers as strangers wrote them who had read one paragraph about the provider, and
 // nothing of the service or of the emulator. Each start gives the settings that its documents name.
 // Each grants one token, which nobody can guess.
 
-const listen = async (app: Express): Promise<string> => {
-  const server = createServer(app);
-  closeLater(() => server.close());
-  return `http://127.0.0.1:${await listenOn(server)}`;
-};
+const listen = async (app: Express): Promise<string> =>
+  `http://127.0.0.1:${await serve(createServer(app))}`;
 
 const settings = (
   baseUrl: string,
