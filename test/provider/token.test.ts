@@ -159,6 +159,16 @@ describe('the client-credentials grant', () => {
     },
   );
 
+  test('for which the endpoint takes too long is given up with the load, and the next load asks again', async () => {
+    await startGranted({ before: (emulator) => emulator.behaveToken('hang') });
+    await eventually(() => rig.emulator.tokenCalls() === 1);
+    rig.clock.advance(5_000);
+    await eventually(() => failure()?.kind === 'timeout');
+    rig.emulator.behaveToken('healthy');
+    await nextLoad(rig);
+    await getBanks().expect(200);
+  });
+
   test('while the endpoint is away the valid token stays in use until its true end, and clients see no difference', async () => {
     await startGranted();
     await eventually(hasList);
