@@ -5,10 +5,10 @@ import { JSON_TYPES, type FieldProfile } from '../banks/reading/profile.ts';
 import type { Config } from '../config/config.ts';
 import { JSON_TYPE, sendUncached } from './headers.ts';
 import template from './openapi.json' with { type: 'json' };
-import { problemOf, PUBLIC_PROBLEM_CODES } from './problem-details.ts';
+import { problemOf, PUBLIC_PROBLEM_CODES, type ProblemCode } from './problem-details.ts';
 
-// The public port described in OpenAPI 3.1: openapi.json, in which what depends on the running
-// service stands in braces, and the code of a problem, such as {not_ready}, for the problem itself.
+// The public port described in OpenAPI 3.1: openapi.json, in which names in braces stand for what
+// depends on the running service, and for the responses that are problems.
 
 interface OpenApiOptions {
   readonly version: string;
@@ -35,6 +35,9 @@ type DescribedList = Pick<CachedList, 'profile' | 'count'> & {
   readonly representations: { readonly identity: { readonly body: Buffer } };
 };
 
+const { 'Last-Modified': _, ...HEADERS_OF_304 } =
+  template.paths['/banks'].get.responses['200'].headers;
+
 /** The document as an object. */
 export const createOpenApi = (
   { version, fields }: OpenApiOptions,
@@ -46,12 +49,35 @@ export const createOpenApi = (
     ['{example bank}', exampleBank(fields, list)],
     ['{problem codes}', PUBLIC_PROBLEM_CODES],
     ['{problems}', PUBLIC_PROBLEM_CODES.map((code) => problemOf(code))],
-    ...PUBLIC_PROBLEM_CODES.map((code) => [`{${code}}`, problemOf(code)] as const),
+    ['{headers of 200 without Last-Modified}', HEADERS_OF_304],
+    ['{response not_ready draining}', responseOf(['not_ready', 'draining'])],
+    ...PUBLIC_PROBLEM_CODES.flatMap((code) => [
+      [`{response ${code}}`, responseOf([code])] as const,
+      [`{retriable ${code}}`, responseOf([code], 'Retry-After')] as const,
+    ]),
   ]);
   // What is put in is not searched again, so a field may have any name.
   return JSON.parse(JSON.stringify(template), (_key, value: unknown) =>
     values.has(value) ? values.get(value) : value,
   );
+};
+
+/** The response that is one of these problems. */
+const responseOf = (codes: readonly ProblemCode[], ...headers: readonly string[]) => {
+  const problems = codes.map((code) => problemOf(code));
+  const referTo = (name: string) => [name, { $ref: `#/components/headers/${name}` }] as const;
+  const exampleOf = (problem: (typeof problems)[number]) =>
+    [problem.code, { summary: problem.title, value: problem }] as const;
+  return {
+    description: problems.map(({ title }) => title).join('; '),
+    headers: Object.fromEntries(['X-Request-Id', ...headers].map(referTo)),
+    content: {
+      'application/problem+json': {
+        schema: { $ref: '#/components/schemas/Problem' },
+        examples: Object.fromEntries(problems.map(exampleOf)),
+      },
+    },
+  };
 };
 
 /**
