@@ -3,7 +3,12 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { RespondToHead } from './hot-path.ts';
 import { LINGER_BYTES, ON_ITS_WAY_MS, type Limits } from './limits.ts';
-import { writeRefusal, type RefusalCode, type RefusalResponse } from './refusals.ts';
+import {
+  writeRefusal,
+  type RefusalCode,
+  type RefusalResponse,
+  type RequestHead,
+} from './refusals.ts';
 import { createRequestStream } from './request-stream.ts';
 
 // One connection, from its first byte to its last. It has one request at a time: the hot path
@@ -11,25 +16,9 @@ import { createRequestStream } from './request-stream.ts';
 // the response has been written, content or further requests, is discarded, and the connection ends
 // with the response: clients that pipeline must be ready to send again (RFC 9112 section 9.3.2), and
 // nothing here reads content.
-
-export interface Connection {
-  readonly socket: Socket;
-  readonly shared: Shared;
-  state: State;
-  /** For how long it has been in this state, in steps of `checkIntervalMs`. */
-  waitedMs: number;
-  /** The last bytes of a head that has begun, until node:http has made a request of it. */
-  tail: Buffer;
-  /** Whether the connection ends with the response to the request that is being handled. */
-  isLast: boolean;
-  /** What has been discarded since its last response. */
-  lingeringBytes: number;
-  /** What node:http has in place of the socket, from its first request on. */
-  stream: Duplex | undefined;
-}
-
-/** What is known of a request: if it could not be read, only who has sent it. */
-export type RequestHead = Readonly<Pick<IncomingMessage, 'method' | 'url' | 'headers' | 'socket'>>;
+//
+//   receiving ───> responding ───> idle ───> receiving, or responding at once ...
+//       └──────────────┴────────────┴──────> closing
 
 /** What all connections of a server have in common. */
 export interface Shared {
@@ -44,168 +33,188 @@ export interface Shared {
 }
 
 /**
- * `idle`: between two requests. `receiving`: a head is awaited or has begun. `responding`: the
- * client waits, or has not read all of its response. `closing`: it has its last response.
+ * `receiving`: the first head is awaited, or a head has begun. `responding`: the client waits, or
+ * has not read all of its response. `idle`: it has, and may send another request. `closing`: it has
+ * its last response.
  */
-type State = 'idle' | 'receiving' | 'responding' | 'closing';
+type State = 'receiving' | 'responding' | 'idle' | 'closing';
 
-export const openConnection = (socket: Socket, shared: Shared): Connection => {
-  const connection: Connection = {
-    socket,
-    shared,
-    state: 'receiving',
-    waitedMs: 0,
-    tail: NOTHING,
-    isLast: false,
-    lingeringBytes: 0,
-    stream: undefined,
-  };
-  socket
-    .on('data', (chunk: Buffer) => takeBytes(connection, chunk))
-    .on('end', () => takeEnd(connection))
-    // 'close' follows.
-    .on('error', () => undefined)
-    .once('close', () => {
-      enter(connection, 'closing');
-      connection.stream?.destroy();
-    });
-  return connection;
-};
+const END_OF_HEAD = Buffer.from('\r\n\r\n');
+const NOTHING = Buffer.alloc(0);
 
-const enter = (connection: Connection, state: State): void => {
-  connection.state = state;
-  connection.waitedMs = 0;
-};
+export class Connection {
+  private readonly socket: Socket;
+  private readonly shared: Shared;
+  private state: State = 'receiving';
+  /** For how long somebody has been waited for in this state, in steps of `checkIntervalMs`. */
+  private waitedMs = 0;
+  /** The last bytes of a head that has begun, until node:http has made a request of it. */
+  private tail: Buffer = NOTHING;
+  /** Whether the connection ends with the response to the request that is being handled. */
+  private isLast = false;
+  /** What has been discarded since its last response. */
+  private lingeringBytes = 0;
+  /** What node:http has in place of the socket, from its first request on. */
+  private stream: Duplex | undefined;
 
-const takeBytes = (connection: Connection, chunk: Buffer): void => {
-  const { state, tail, socket } = connection;
-  if (state === 'closing') {
-    connection.lingeringBytes += chunk.length;
-    if (connection.lingeringBytes > LINGER_BYTES) socket.pause();
-    return;
+  constructor(socket: Socket, shared: Shared) {
+    this.socket = socket;
+    this.shared = shared;
+    socket
+      .on('data', (chunk: Buffer) => this.takeBytes(chunk))
+      .on('end', () => this.takeEnd())
+      // 'close' follows.
+      .on('error', () => undefined)
+      .once('close', () => {
+        this.enter('closing');
+        this.stream?.destroy();
+      });
   }
-  const bytes = tail.length === 0 ? skipEmptyLines(chunk) : chunk;
-  if (bytes.length === 0) return;
-  if (state === 'responding') {
-    connection.isLast = true;
-    socket.pause();
-  } else if (tail.length > 0 || !respondOnHotPath(connection, bytes)) giveToNode(connection, bytes);
-};
 
-/** The client has closed its side. */
-const takeEnd = (connection: Connection): void => {
-  if (connection.tail.length > 0) refuse(connection, 'bad_request');
-  else if (connection.state === 'responding') connection.isLast = true;
-  else close(connection);
-};
+  private enter(state: State): void {
+    this.state = state;
+    this.waitedMs = 0;
+  }
 
-const respondOnHotPath = (connection: Connection, bytes: Buffer): boolean => {
-  const { socket, shared } = connection;
-  const responded = shared.phase === 'open' && shared.respondToHead?.(bytes, socket);
-  if (!responded) return false;
-  connection.isLast = responded.isLast;
-  enter(connection, 'responding');
-  const finish = (isWritten: boolean): void => {
-    responded.end(isWritten);
-    proceed(connection);
-  };
-  // All of it has usually been written at once. If not, an empty write ends after all others.
-  if (socket.writableLength === 0) finish(socket.writable);
-  else socket.write('', (error) => finish(!error));
-  return true;
-};
+  private takeBytes(chunk: Buffer): void {
+    if (this.state === 'closing') {
+      this.lingeringBytes += chunk.length;
+      if (this.lingeringBytes > LINGER_BYTES) this.socket.pause();
+      return;
+    }
+    const hasBegun = this.tail.length > 0;
+    const bytes = hasBegun ? chunk : skipEmptyLines(chunk);
+    if (bytes.length === 0) return;
+    if (this.state === 'responding') {
+      this.isLast = true;
+      this.socket.pause();
+    } else if (hasBegun || !this.respondOnHotPath(bytes)) this.giveToNode(bytes);
+  }
 
-/** Passes the head on, and no byte behind it. */
-const giveToNode = (connection: Connection, bytes: Buffer): void => {
-  const { tail } = connection;
-  if (connection.state === 'idle') enter(connection, 'receiving');
-  const head = tail.length > 0 ? Buffer.concat([tail, bytes]) : bytes;
-  const endAt = head.indexOf(END_OF_HEAD);
-  const end = endAt < 0 ? bytes.length : endAt + END_OF_HEAD.length - tail.length;
-  // A copy: a part would keep all that was read at once.
-  connection.tail = Buffer.from(head.subarray(1 - END_OF_HEAD.length));
-  if (endAt >= 0) connection.isLast = skipEmptyLines(bytes.subarray(end)).length > 0;
-  connection.stream ??= connectToNode(connection);
-  connection.stream.push(bytes.subarray(0, end));
-};
+  /** The client has closed its side. */
+  private takeEnd(): void {
+    if (this.tail.length > 0) this.refuse('bad_request');
+    else if (this.state === 'responding') this.isLast = true;
+    else this.close();
+  }
 
-const connectToNode = (connection: Connection): Duplex => {
-  const { socket, shared } = connection;
-  const stream = createRequestStream(socket, () => {
-    if (connection.state !== 'closing') socket.destroy();
-  });
-  byStream.set(stream, connection);
-  shared.nodeServer.emit('connection', stream);
-  return stream;
-};
+  private respondOnHotPath(bytes: Buffer): boolean {
+    const { socket, shared } = this;
+    const responded = shared.phase === 'open' && shared.respondToHead?.(bytes, socket);
+    if (!responded) return false;
+    this.isLast = responded.isLast;
+    this.enter('responding');
+    const finish = (isWritten: boolean): void => {
+      responded.end(isWritten);
+      this.proceed();
+    };
+    // All of it has usually been written at once. If not, an empty write ends after all others.
+    if (socket.writableLength === 0) finish(socket.writable);
+    else socket.write('', (error) => finish(!error));
+    return true;
+  }
+
+  /** Passes the head on, and no byte behind it. */
+  private giveToNode(bytes: Buffer): void {
+    const { tail } = this;
+    if (this.state === 'idle') this.enter('receiving');
+    const head = tail.length > 0 ? Buffer.concat([tail, bytes]) : bytes;
+    const endAt = head.indexOf(END_OF_HEAD);
+    const isWhole = endAt >= 0;
+    const length = isWhole ? endAt + END_OF_HEAD.length - tail.length : bytes.length;
+    // A copy: a part would keep all that was read at once.
+    this.tail = Buffer.from(head.subarray(1 - END_OF_HEAD.length));
+    if (isWhole) this.isLast = skipEmptyLines(bytes.subarray(length)).length > 0;
+    this.stream ??= this.connectToNode();
+    this.stream.push(bytes.subarray(0, length));
+  }
+
+  private connectToNode(): Duplex {
+    const stream = createRequestStream(this.socket, () => {
+      if (this.state !== 'closing') this.socket.destroy();
+    });
+    byStream.set(stream, this);
+    this.shared.nodeServer.emit('connection', stream);
+    return stream;
+  }
+
+  /** To be called with each request that the application is about to get, and its response. */
+  beginResponse(req: IncomingMessage, res: ServerResponse): void {
+    this.enter('responding');
+    this.tail = NOTHING;
+    this.isLast ||= hasContent(req) || this.shared.phase !== 'open';
+    if (this.isLast) res.setHeader('Connection', 'close');
+    res.once('close', () => this.proceed());
+  }
+
+  /** A response has been written: the next request may come. */
+  private proceed(): void {
+    if (this.isLast || this.stream?.writableEnded || this.shared.phase === 'closed') this.close();
+    else if (this.state !== 'closing') this.enter('idle');
+  }
+
+  /**
+   * Tells the client that its request cannot be taken, and closes the connection. Without `req`
+   * node:http could not read it.
+   */
+  refuse(code: RefusalCode, req?: IncomingMessage): void {
+    if (this.state === 'closing') return;
+    const { socket } = this;
+    const response = this.shared.respondToRefused(code, req ?? { headers: {}, socket });
+    writeRefusal(socket, req?.method, response);
+    this.close();
+    this.stream?.destroy();
+  }
+
+  /** Ends our side. The client gets the time to close its own. */
+  private close(): void {
+    if (this.state === 'closing') return;
+    this.enter('closing');
+    this.socket.end(() => (this.waitedMs = 0));
+    this.socket.resume();
+  }
+
+  /** Closes it at once, if no request of it is being handled or may be on its way. */
+  closeIfIdle(): void {
+    const isSilent = this.state === 'receiving' && this.waitedMs > ON_ITS_WAY_MS;
+    if (this.state === 'idle' || isSilent) this.destroy();
+  }
+
+  destroy(): void {
+    this.socket.destroy();
+  }
+
+  /** To be called every `checkIntervalMs`: ends what takes too long. */
+  checkTime(): void {
+    this.waitedMs += this.shared.limits.checkIntervalMs;
+    const longestMs = this.longestWaitMs();
+    if (longestMs === undefined) this.waitedMs = 0;
+    else if (this.waitedMs <= longestMs) return;
+    else if (this.state === 'receiving') this.refuse('request_timeout');
+    else this.destroy();
+  }
+
+  /** How long the client may take now; undefined: it waits for the application. */
+  private longestWaitMs(): number | undefined {
+    const { slowReaderMs, headersTimeoutMs, keepAliveTimeoutMs } = this.shared.limits;
+    if (this.socket.writableLength > 0) return slowReaderMs;
+    switch (this.state) {
+      case 'receiving':
+        return headersTimeoutMs;
+      case 'responding':
+        return undefined;
+      case 'idle':
+        return keepAliveTimeoutMs + ON_ITS_WAY_MS;
+      case 'closing':
+        return ON_ITS_WAY_MS;
+    }
+  }
+}
 
 const byStream = new WeakMap<Duplex, Connection>();
 
-/** To be called with each request that the application is about to get, and its response. */
-export const beginResponse = (req: IncomingMessage, res: ServerResponse): void => {
-  const connection = byStream.get(req.socket);
-  if (!connection) return;
-  enter(connection, 'responding');
-  connection.tail = NOTHING;
-  connection.isLast ||= hasContent(req) || connection.shared.phase !== 'open';
-  if (connection.isLast) res.setHeader('Connection', 'close');
-  res.once('close', () => proceed(connection));
-};
-
-/** A response has been written: the next request may come. */
-const proceed = (connection: Connection): void => {
-  const { state, isLast, stream, shared } = connection;
-  if (state === 'closing') return;
-  if (isLast || stream?.writableEnded || shared.phase === 'closed') return close(connection);
-  enter(connection, 'idle');
-};
-
-/** Ends our side. The client gets the time to close its own. */
-const close = (connection: Connection): void => {
-  const { state, socket } = connection;
-  if (state === 'closing') return;
-  enter(connection, 'closing');
-  socket.end(() => (connection.waitedMs = 0));
-  socket.resume();
-};
-
-/** The same for a request that node:http has read; `req` is undefined if it could not. */
-export const refuseOn = (stream: Duplex, code: RefusalCode, req?: IncomingMessage): void => {
-  const connection = byStream.get(stream);
-  if (connection) refuse(connection, code, req);
-};
-
-/** Tells the client that its request cannot be taken, and closes the connection. */
-const refuse = (connection: Connection, code: RefusalCode, req?: IncomingMessage): void => {
-  const { state, socket, stream, shared } = connection;
-  if (state === 'closing') return;
-  const response = shared.respondToRefused(code, req ?? { headers: {}, socket });
-  writeRefusal(socket, req?.method, response);
-  close(connection);
-  stream?.destroy();
-};
-
-/** To be called every `checkIntervalMs`: ends what takes too long. */
-export const endOverdue = (connection: Connection): void => {
-  const { socket, state, shared } = connection;
-  const { checkIntervalMs, slowReaderMs, headersTimeoutMs, keepAliveTimeoutMs } = shared.limits;
-  connection.waitedMs += checkIntervalMs;
-  const { waitedMs } = connection;
-  if (socket.writableLength > 0) {
-    if (waitedMs > slowReaderMs) socket.destroy();
-  } else if (state === 'responding') connection.waitedMs = 0;
-  else if (state === 'receiving') {
-    if (waitedMs > headersTimeoutMs) refuse(connection, 'request_timeout');
-  } else {
-    const openMs = state === 'idle' ? keepAliveTimeoutMs : 0;
-    if (waitedMs > openMs + ON_ITS_WAY_MS) socket.destroy();
-  }
-};
-
-/** Closes it, if no request of it is being handled or may be on its way. */
-export const closeIdle = ({ socket, state, waitedMs }: Connection): void => {
-  if (state === 'idle' || (state === 'receiving' && waitedMs > ON_ITS_WAY_MS)) socket.destroy();
-};
+/** The connection for which node:http has `stream`. */
+export const connectionOf = (stream: Duplex): Connection | undefined => byStream.get(stream);
 
 /** Whether content follows the head. */
 const hasContent = ({ headers }: IncomingMessage): boolean =>
@@ -219,6 +228,3 @@ const skipEmptyLines = (bytes: Buffer): Buffer => {
 };
 
 const isLineEnd = (byte = 0): boolean => byte === 0x0d || byte === 0x0a;
-
-const END_OF_HEAD = Buffer.from('\r\n\r\n');
-const NOTHING = Buffer.alloc(0);

@@ -1,25 +1,11 @@
 import { once } from 'node:events';
-import { createServer as createHttpServer, type RequestListener, type Server } from 'node:http';
-import { createServer, type ListenOptions, type Server as NetServer } from 'node:net';
-import {
-  beginResponse,
-  closeIdle,
-  endOverdue,
-  openConnection,
-  refuseOn,
-  type Connection,
-  type RequestHead,
-  type Shared,
-} from './connection.ts';
+import type { RequestListener } from 'node:http';
+import { createServer, type ListenOptions, type Server } from 'node:net';
+import { Connection, type Shared } from './connection.ts';
 import { createRespondToHead, type HotPath } from './hot-path.ts';
-import { HIGH_WATER_MARK_BYTES, MAX_HEADER_BYTES, MAX_HEADERS, type Limits } from './limits.ts';
-import {
-  NODE_OPTIONS,
-  refusalOf,
-  toOriginForm,
-  type RefusalCode,
-  type RefusalResponse,
-} from './refusals.ts';
+import { HIGH_WATER_MARK_BYTES, type Limits } from './limits.ts';
+import { createNodeServer } from './node-server.ts';
+import type { RefusalCode, RefusalResponse, RequestHead } from './refusals.ts';
 
 // An HTTP server that limits how long a client can stay, and how much it can take.
 
@@ -76,7 +62,7 @@ export const createHttpFront = ({
   const server = createServer(
     { allowHalfOpen: true, noDelay: true, highWaterMark: HIGH_WATER_MARK_BYTES },
     (socket) => {
-      const connection = openConnection(socket, shared);
+      const connection = new Connection(socket, shared);
       connections.add(connection);
       socket.once('close', () => connections.delete(connection));
     },
@@ -86,19 +72,19 @@ export const createHttpFront = ({
 
   const check = (): void => {
     for (const connection of connections) {
-      endOverdue(connection);
-      if (shared.phase === 'closed') closeIdle(connection);
+      connection.checkTime();
+      if (shared.phase === 'closed') connection.closeIfIdle();
     }
   };
   /** Resolves when the last connection is closed. */
   const close = (): Promise<void> => {
     shared.phase = 'closed';
     const closed = new Promise<void>((resolve) => void server.close(() => resolve()));
-    for (const connection of connections) closeIdle(connection);
+    for (const connection of connections) connection.closeIfIdle();
     return closed;
   };
   const destroyAll = (): void => {
-    for (const { socket } of connections) socket.destroy();
+    for (const connection of connections) connection.destroy();
   };
 
   return {
@@ -135,41 +121,8 @@ export const createHttpFront = ({
   };
 };
 
-/**
- * The node:http server. It never listens: it gets streams through its documented `connection`
- * event. It keeps no time-outs then; `keepAliveTimeoutMs` is only what its responses advertise.
- */
-const createNodeServer = (keepAliveTimeoutMs: number, app: RequestListener): Server => {
-  const server = createHttpServer({
-    ...NODE_OPTIONS,
-    maxHeaderSize: MAX_HEADER_BYTES,
-    keepAliveTimeout: keepAliveTimeoutMs,
-  });
-  // One more, so that refusals.ts sees that there were too many.
-  server.maxHeadersCount = MAX_HEADERS + 1;
-  const respond: RequestListener = (req, res) => {
-    const refusal = refusalOf(req);
-    if (refusal) return refuseOn(req.socket, refusal, req);
-    beginResponse(req, res);
-    req.url = toOriginForm(req.url ?? '') ?? req.url;
-    app(req, res);
-  };
-  return (
-    server
-      .on('request', respond)
-      // Node's own responses to these would be a 100 that invites a body, and a bare 417.
-      .on('checkContinue', respond)
-      .on('checkExpectation', respond)
-      .on('connect', (req) => refuseOn(req.socket, 'bad_request', req))
-      .on('clientError', (error: NodeJS.ErrnoException, stream) => {
-        const isTooLarge = error.code === 'HPE_HEADER_OVERFLOW';
-        refuseOn(stream, isTooLarge ? 'headers_too_large' : 'bad_request');
-      })
-  );
-};
-
 /** Gives the address. */
-const bind = async (server: NetServer, options: ListenOptions): Promise<string> => {
+const bind = async (server: Server, options: ListenOptions): Promise<string> => {
   try {
     await once(server.listen(options), 'listening');
   } catch (error) {

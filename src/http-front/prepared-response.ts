@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { toLines, toStatusLine, type FlatHeaders } from './headers.ts';
+import { toLines, toStatusLine, type FlatHeaders } from './response-head.ts';
 
 // Writes responses in which only the request id differs from one request to the next. The rest is
 // text that is made once a second.

@@ -1,10 +1,13 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import { toLines, toStatusLine, type FlatHeaders } from './headers.ts';
+import { toLines, toStatusLine, type FlatHeaders } from './response-head.ts';
 import { MAX_HEADERS } from './limits.ts';
 
 // Requests that the application never gets, whatever they ask for: Node's parser refuses some, and
 // accepts others that must or should be refused.
+
+/** What is known of a request: if it could not be read, only who has sent it. */
+export type RequestHead = Readonly<Pick<IncomingMessage, 'method' | 'url' | 'headers' | 'socket'>>;
 
 /** Why a request is refused. */
 export type RefusalCode = 'bad_request' | 'headers_too_large' | 'request_timeout';
