@@ -10,8 +10,9 @@ import { elapsedSince, formatBytes, toFailure, type Step } from './report.ts';
 // One load by the same code as the service's, with at most one request for a token. The provider's
 // events and undici's diagnostics channels say how far it came.
 
-/** In their order, up to the response with the list. */
-const STEPS = ['token', 'address', 'response'];
+/** The steps up to the response with the list, each with the one after it. */
+const NEXT_STEP = { token: 'address', address: 'response', response: undefined } as const;
+type LoadStep = keyof typeof NEXT_STEP;
 
 export type TriedLoad = Awaited<ReturnType<typeof tryLoad>>;
 
@@ -21,15 +22,18 @@ export const tryLoad = async (config: Config, options: PartsOptions) => {
   const startedAtMs = performance.now();
   const elapsed = (): string => elapsedSince(startedAtMs);
   const steps: Step[] = [];
-  const pass = (name: string, message: string): void => {
+  /** Under way; undefined once the response has come. */
+  let current: LoadStep | undefined = 'token';
+  const pass = (name: LoadStep, message: string): void => {
     steps.push({ name, result: 'ok', message });
+    current = NEXT_STEP[name];
   };
   if (!grants) pass('token', `from ${tokenVariable}`);
   let body: Buffer | undefined;
 
   const onConnected = (message: unknown): void => {
     // Before there is a token it is the token endpoint; another origin is a proxy.
-    if (steps.length === 1 && originOf(message) === baseUrl.origin)
+    if (current === 'address' && originOf(message) === baseUrl.origin)
       pass('address', describeConnection(message, elapsed()));
   };
   subscribe('undici:client:connected', onConnected);
@@ -51,9 +55,8 @@ export const tryLoad = async (config: Config, options: PartsOptions) => {
     .finally(provider.close);
   unsubscribe('undici:client:connected', onConnected);
 
-  const failed = STEPS[steps.length];
-  if (failed !== undefined && outcome instanceof LoadError)
-    steps.push(toFailure(failed, outcome, config));
+  if (current !== undefined && outcome instanceof LoadError)
+    steps.push(toFailure(current, outcome, config));
   return { parts, outcome, body, steps };
 };
 
