@@ -26,6 +26,7 @@ export const snapshot = async (file: string, context: CommandContext): Promise<n
   };
   const problem = await whyNoSnapshot(file);
   if (problem !== undefined) return fail(`${shown}: ${problem}.`);
+  // In `env` itself, and not in a copy: the secrets are to be deleted from it.
   env['CACHE_SNAPSHOT_FILE'] = file;
   try {
     const { config } = await readConfig(env);
