@@ -11,7 +11,7 @@ import {
   type SavedList,
   type View,
 } from './fleet.ts';
-import { mayBeServed, type Freshness, type FreshnessPolicy } from './freshness.ts';
+import { isServableAt, type Freshness, type FreshnessPolicy } from './freshness.ts';
 import { guard, remember, type GuardPolicy, type Overridable } from './guard.ts';
 import { createListCache } from './list-cache.ts';
 import type { CachedList, ServedList } from './cached-list.ts';
@@ -302,7 +302,7 @@ export const createBankList = (options: BankListOptions) => {
 
   /** @returns whether there is a saved list that may be served */
   const takeSaved = async (saved: SavedList | undefined, source: ListSource): Promise<boolean> => {
-    if (!saved || !mayBeServed(saved, now(), policy)) return false;
+    if (!saved || !isServableAt(saved, now(), policy)) return false;
     const { json, ...rest } = saved;
     const representations = await represent(json, cache.get()?.representations, compressors);
     take({ ...rest, representations }, source);

@@ -26,7 +26,7 @@ export const freshness = (
 };
 
 /** Whether a list that was asked for at `askedAtMs` may be given to anybody at `nowMs`. */
-export const mayBeServed = (
+export const isServableAt = (
   { askedAtMs }: { readonly askedAtMs: number },
   nowMs: number,
   policy: FreshnessPolicy,

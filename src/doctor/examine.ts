@@ -1,4 +1,4 @@
-import { mayBeServed } from '../banks/freshness.ts';
+import { isServableAt } from '../banks/freshness.ts';
 import { LoadError } from '../banks/load-error.ts';
 import { systemClock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
@@ -27,7 +27,7 @@ export const examine = async (config: Config, options: PartsOptions) => {
   // What a service would hold that started now.
   const held = stores
     .map(({ saved }) => saved)
-    .find((saved) => saved && mayBeServed(saved, systemClock.monotonicMs(), config.cache));
+    .find((saved) => saved && isServableAt(saved, systemClock.monotonicMs(), config.cache));
   const list = body && explainList(config, load, held);
   const steps: readonly Step[] = [
     { name: 'configuration', result: 'ok', message: describeConfig(config) },
