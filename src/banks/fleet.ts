@@ -69,6 +69,10 @@ export interface Failing {
   readonly error: LoadError;
 }
 
+const MAX_FIGURES = 120;
+const WAIT_TEXT =
+  /^(?<id>\d{22}) (?<attempts>\d{1,9}) (?<kind>\w{1,40})(?: (?<figures>[ -~]{1,120}))?$/;
+
 /**
  * The hold that makes all replicas wait: `<id> <attempts> <kind>`, and what failed, for the pages
  * and logs of the others. Any other text says that a replica is loading.
@@ -77,10 +81,6 @@ export const writeWait = ({ id, attempts, error }: Failing): string => {
   const figures = error.message.replaceAll(/[^ -~]/g, '?').slice(0, MAX_FIGURES);
   return `${id} ${attempts} ${error.kind} ${figures}`;
 };
-
-const MAX_FIGURES = 120;
-const WAIT_TEXT =
-  /^(?<id>\d{22}) (?<attempts>\d{1,9}) (?<kind>\w{1,40})(?: (?<figures>[ -~]{1,120}))?$/;
 
 /** Undefined where the hold is not a wait. */
 export const readWait = (hold: string): Failing | undefined => {

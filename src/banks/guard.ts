@@ -59,6 +59,14 @@ export type GuardedList = GuardMemory & Pick<ListContent, 'count' | 'profile' | 
 /** The loaded list. */
 type Offered = Omit<ReadList, 'json'>;
 
+type Profiled = Pick<ListContent, 'count' | 'profile'>;
+/** Without BANK_FIELDS a provider could send other names each day. */
+const MAX_SHARES = MAX_FIELD_NAMES * (JSON_TYPES.length + 1);
+/** So that exactly 20 % passes, whatever a double makes of it. */
+const ROUNDING = 1e-9;
+/** More would make an unreadable message. */
+const MAX_DESCRIBED_FIELDS = 5;
+
 /**
  * @param base undefined while no list can be served
  * @param overrides the reasons for which this one list is not refused
@@ -117,8 +125,6 @@ const currentMarks = (base: GuardedList, nowMs: number, maxStaleMs: number): Mar
     ? marksOf(base, nowMs)
     : base.marks;
 
-type Profiled = Pick<ListContent, 'count' | 'profile'>;
-
 const marksOf = (list: Profiled, sinceMs: number): Marks => ({
   sinceMs,
   count: list.count,
@@ -142,12 +148,6 @@ const bestOf = (some: Marks, others: Marks): Marks => {
       shares.set(key, Math.max(share, shares.get(key) ?? 0));
   return { sinceMs: some.sinceMs, count: Math.max(some.count, others.count), shares };
 };
-
-/** Without BANK_FIELDS a provider could send other names each day. */
-const MAX_SHARES = MAX_FIELD_NAMES * (JSON_TYPES.length + 1);
-
-/** So that exactly 20 % passes, whatever a double makes of it. */
-const ROUNDING = 1e-9;
 
 /**
  * A field that no entry has is a wrong name in BANK_FIELDS, or was renamed. Publishing only nulls
@@ -184,9 +184,6 @@ const findShrinkage = (
   count < (1 - maxShrink) * marks.count - ROUNDING
     ? new LoadError('shrunk', `the list shrank from ${marks.count} to ${count} entries`)
     : undefined;
-
-/** More would make an unreadable message. */
-const MAX_DESCRIBED_FIELDS = 5;
 
 const findDrift = (
   next: Profiled,

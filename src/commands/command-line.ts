@@ -34,14 +34,14 @@ export const parseCommandLine = (args: readonly string[]): CommandLine => {
     : { command, argument };
 };
 
+const MAX_SHOWN_CHARS = 40;
+
 /** Names the argument without what follows `=`, which may be a secret. */
 const unknownArgument = (argument: string): CommandLine => {
   const name = printable(argument.split('=')[0] ?? '').slice(0, MAX_SHOWN_CHARS);
   const allowed = [...COMMANDS, '--help', '--version'].join(', ');
   return { problem: `Unknown argument "${name}". Allowed: ${allowed}.` };
 };
-
-const MAX_SHOWN_CHARS = 40;
 
 export const USAGE = `Serves a banking provider's bank list to browsers.
 

@@ -17,6 +17,9 @@ import { renderPage } from './status-page/page.ts';
 // The management port: what must not be public. It listens on loopback by default, and changes need
 // a token. It is bounded as the public port is, for fewer clients.
 
+/** For Prometheus, probes and some open status pages. */
+const MAX_CONNECTIONS = 100;
+
 /** What the management port needs of the service. */
 interface ManagementServerOptions extends PortOptions, DetailedHealthOptions, RefreshOptions {
   /** Gives all metrics in Prometheus's text format. */
@@ -79,9 +82,6 @@ export const createManagementServer = (
     },
   });
 };
-
-/** For Prometheus, probes and some open status pages. */
-const MAX_CONNECTIONS = 100;
 
 /** The status page loads nothing from anywhere else. */
 const POLICY =

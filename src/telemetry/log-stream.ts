@@ -6,6 +6,15 @@ import { codeOf } from '../errors.ts';
 // that: it waits 100 ms for each full pipe, so that a reader that keeps up would lose lines above
 // 2,500 a second, and its flushSync retries for ever after EPIPE. docs/decisions/log-stream.md
 
+/** Short enough for a person who watches the log. */
+const GATHER_MS = 10;
+/** A pipe holds 64 KiB, and a reader that keeps up has emptied it by then. */
+const FULL_PIPE_MS = 2;
+const MAX_WAITING_BYTES = 4 * 1_024 * 1_024;
+const SYNC_PAUSE_MS = 10;
+const LF = 10;
+const NOTHING_TO_WAIT_FOR = new Int32Array(new SharedArrayBuffer(4));
+
 export type LogDestination = ReturnType<typeof createLogDestination>;
 
 /**
@@ -93,12 +102,3 @@ export const openNonBlocking = (stream: NodeJS.WriteStream & { readonly fd: numb
     return stream.fd;
   }
 };
-
-/** Short enough for a person who watches the log. */
-const GATHER_MS = 10;
-/** A pipe holds 64 KiB, and a reader that keeps up has emptied it by then. */
-const FULL_PIPE_MS = 2;
-const MAX_WAITING_BYTES = 4 * 1_024 * 1_024;
-const SYNC_PAUSE_MS = 10;
-const LF = 10;
-const NOTHING_TO_WAIT_FOR = new Int32Array(new SharedArrayBuffer(4));

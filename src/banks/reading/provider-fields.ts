@@ -64,6 +64,9 @@ export const isPlainName = (name: string): boolean =>
 export const showName = (name: string): string =>
   isPlainName(name) ? name : '(a name that cannot be shown)';
 
+/** With `?` a field is not checked any more: that is for those that most entries lack. */
+const FEW = 0.5;
+
 /**
  * The fields as BANK_FIELDS writes them: `code`, `ispb:ids.ispb` for one inside an object, `logo?`
  * for one that few entries have. Those whose names cannot stand there are left out.
@@ -80,6 +83,3 @@ export const suggestFields = (fields: readonly PublishableField[]): readonly str
 };
 
 const lastName = (path: string): string => path.slice(path.lastIndexOf('.') + 1) || path;
-
-/** With `?` a field is not checked any more: that is for those that most entries lack. */
-const FEW = 0.5;
