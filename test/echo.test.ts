@@ -46,7 +46,7 @@ test('the client secret is recognised as HTTP Basic sends it', async () => {
   expect(rig.service.list.status().failing?.error.kind).toBe('echoed_secret');
 });
 
-test('a key is a published name where BANK_FIELDS is unset', async () => {
+test('a list with the token as the name of a field is refused too, where BANK_FIELDS is unset', async () => {
   const rig = await startLoadedRig({
     env: { PROVIDER_ACCESS_TOKEN: TOKEN, BANK_FIELDS: '' },
     emulator: { accessTokens: [TOKEN], banks: [{ ...BANK, [TOKEN]: 1 }] },

@@ -142,31 +142,6 @@ test('a list that drifted in another field than the one before is told as well',
   ]);
 });
 
-test('after a suspension a new state and a failure are told once', async () => {
-  rig = await startLoadedRig();
-  await rig.emulator.behave('unavailable');
-  const told = () =>
-    rig.messages().filter((line) => /^list: (?:load failed|not renewed)/.test(line));
-  const expected: string[] = [];
-  for (const [passedMs, ...lines] of [
-    [
-      7_200_000,
-      'list: not renewed in time; the stale list is served',
-      'list: load failed: the provider fails (503); the stale list is served',
-    ],
-    [8 * 86_400_000, 'list: not renewed in time; the cached list is too old to be served'],
-  ] as const) {
-    // No timer runs meanwhile.
-    rig.clock.skip(passedMs);
-    expected.push(...lines);
-    for (let load = 0; load < 3; load += 1) {
-      await rig.service.list.refresh();
-      rig.clock.advance(1);
-      expect(told()).toEqual(expected);
-    }
-  }
-});
-
 test('no redirect is followed, with the token or without', async () => {
   const received: unknown[] = [];
   const elsewhere = createHttpServer((req, res) => {

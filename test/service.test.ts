@@ -4,20 +4,16 @@ import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import supertest from 'supertest';
-import { parseConfig } from '../src/config/config.ts';
-import { createService } from '../src/service.ts';
-import { findFreePort } from './helpers/free-port.ts';
 import { postRefresh } from './helpers/management-port.ts';
-import { createManualClock } from './helpers/manual-clock.ts';
 import { describeWithRedis, redisOfTest } from './helpers/redis-server.ts';
-import { clientCredentialsEnv, startLoadedRig, startRig, stopAtOnce } from './helpers/rig.ts';
-import { MANAGEMENT_TOKEN, SANDBOX } from './helpers/sandbox.ts';
+import { clientCredentialsEnv, startLoadedRig, startRig } from './helpers/rig.ts';
+import { MANAGEMENT_TOKEN } from './helpers/sandbox.ts';
 import { serve } from './helpers/serve.ts';
 import { temporaryFolder } from './helpers/temporary-folder.ts';
 import { connectionsOf } from './helpers/server-sockets.ts';
 import { eventually, waitUntil } from './helpers/wait-until.ts';
 
-// What belongs to no single part of the service: the end of all.
+// A stop: what ends, who is told, and what is still reported before it.
 
 describeWithRedis('while requests are still answered before the end', () => {
   test('failures of Redis, the snapshot and a secret file are reported', async () => {
@@ -113,48 +109,4 @@ test('a stop ends everything: renewals, the management port, and requests to the
   expect(rig.messages().join()).not.toContain('token: ');
   // Nothing is to come: a clock that moved on would only hide it.
   expect([sockets.size, rig.clock.waits()]).toEqual([1, []]);
-});
-
-test('a service whose port is taken does not start, and leaves no port open', async () => {
-  const other = createServer();
-  const port = await serve(other);
-  const managementPort = await findFreePort();
-  const clock = createManualClock();
-  const env = {
-    ...SANDBOX,
-    PROVIDER_SANDBOX_BASE_URL: 'http://127.0.0.1:1',
-    PORT: String(port),
-    MANAGEMENT_PORT: String(managementPort),
-  };
-  const service = createService(parseConfig(env), {
-    version: '0.0.0-test',
-    logDestination: { write: () => undefined },
-    clock,
-  });
-  await expect(service.start()).rejects.toMatchObject({ code: 'EADDRINUSE', port });
-  await expect(fetch(`http://127.0.0.1:${managementPort}`)).rejects.toMatchObject({
-    cause: { code: 'ECONNREFUSED' },
-  });
-  expect(clock.waits()).toEqual([]);
-});
-
-test('a service that is stopped while it reads its secret files restores no list', async () => {
-  const CACHE_SNAPSHOT_FILE = join(temporaryFolder(), 'list');
-  const before = await startLoadedRig({ env: { CACHE_SNAPSHOT_FILE } });
-  await stopAtOnce(before);
-  const lines: string[] = [];
-  const clock = createManualClock();
-  const env = { PROVIDER_SANDBOX_BASE_URL: before.emulator.baseUrl, CACHE_SNAPSHOT_FILE };
-  const service = createService(parseConfig({ ...SANDBOX, ...env, PORT: '0' }), {
-    version: '0.0.0-test',
-    logDestination: { write: (line: string) => void lines.push(line) },
-    clock,
-  });
-  const started = service.start();
-  const stopped = service.stop({ noticeMs: 0 });
-  clock.advance(0);
-  await expect(started).rejects.toThrow('stopped while it started');
-  await stopped;
-  expect(lines.join('')).not.toContain('restored');
-  expect(clock.waits()).toEqual([]);
 });

@@ -69,7 +69,7 @@ const importsOf = (path: string): string[] =>
     specifier.startsWith('.') ? moduleOf(join(dirname(path), specifier)) : specifier,
   );
 
-test('the core has its time from clock.ts', () => {
+test('banks, provider and sharing have their time from clock.ts, so that tests can move it', () => {
   const REAL_TIME =
     /\b(?:performance\.now|Date\.now|new Date\(\)|setImmediate|setTimeout|setInterval)\b/;
   const core = files.filter((path) => ['banks', 'provider', 'sharing'].includes(moduleOf(path)));

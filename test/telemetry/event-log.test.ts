@@ -52,15 +52,20 @@ test('a failure makes one line for each state of the list, however often loads f
   expect(await fail()).toEqual([expect.stringMatching(/^WARNING list: load failed: .* JSON/)]);
 });
 
-test('a list that became old without a failure, as while the machine slept, is told, and that it is renewed', async () => {
+test('a list that became old while the machine slept is told once, and whether it is renewed', async () => {
   const rig = await startLoadedRig();
   const told = createReader(rig);
   told();
+  const NOT_RENEWED = 'WARNING list: not renewed in time; the stale list is served';
   rig.clock.skip(2 * 3_600_000);
   await nextLoad(rig);
+  expect(told()).toEqual([NOT_RENEWED, 'INFO list: recovered']);
+  await rig.emulator.behave('unavailable');
+  rig.clock.skip(2 * 3_600_000);
+  for (let load = 0; load < 3; load += 1) await nextLoad(rig);
   expect(told()).toEqual([
-    'WARNING list: not renewed in time; the stale list is served',
-    'INFO list: recovered',
+    NOT_RENEWED,
+    'WARNING list: load failed: the provider fails (503); the stale list is served',
   ]);
 });
 
