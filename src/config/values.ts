@@ -168,17 +168,11 @@ export const fieldNames = kind(
   (text) => listOf(text, isFieldName),
 );
 
-/** The most names in a path, such as 2 in `data.banks`. */
-const MAX_PATH_DEPTH = 8;
-
 /** Where something is in a response: names of members, with dots between them. */
 const memberPath = (what: string, example: string) =>
   kind(
-    `is not the path of ${what}; use up to ${MAX_PATH_DEPTH} names with dots between them, such as ${example}`,
-    (text) => {
-      const names = text.split('.');
-      return names.length <= MAX_PATH_DEPTH && names.every(isFieldName) ? text : undefined;
-    },
+    `is not the path of ${what}; use names with dots between them, such as ${example}`,
+    (text) => (text.split('.').every(isFieldName) ? text : undefined),
   );
 
 export const listPath = memberPath('a list', 'data or data.banks');

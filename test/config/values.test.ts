@@ -95,7 +95,7 @@ test.each<[name: string, wrong: readonly string[]]>([
   ['PROVIDER_TOKEN_FORMAT', each('JSON|xml')],
   ['PROVIDER_TOKEN_AUTH', each('Basic|none')],
   ['PROVIDER_TOKEN_PARAMS', each('=a|grant_type=a|a=b&client_secret=c|?a=b|a b')],
-  ['PROVIDER_TOKEN_FIELD', each('.a|a..b|a b|a.b.c.d.e.f.g.h.i')],
+  ['PROVIDER_TOKEN_FIELD', each('.a|a..b|a b')],
   ['PROVIDER_QUERY', each('?a=b|a=b#c|a b|é=1|a=b\n')],
   ['PROVIDER_HEADERS', each(';|a|a b: c|: c|a:|a: é|a: b;A: c')],
   ['PROVIDER_HEADERS', each('Authorization: b|accept: b|Host: b|content-length: 1')],
