@@ -76,8 +76,8 @@ export const createHttpFront = ({
       if (shared.phase === 'closed') connection.closeIfIdle();
     }
   };
-  /** Resolves when the last connection is closed. */
-  const close = (): Promise<void> => {
+  /** Takes no more connections. Resolves when the last one is closed. */
+  const finish = (): Promise<void> => {
     shared.phase = 'closed';
     const closed = new Promise<void>((resolve) => void server.close(() => resolve()));
     for (const connection of connections) connection.closeIfIdle();
@@ -109,14 +109,14 @@ export const createHttpFront = ({
       shared.phase = 'draining';
       const cancelCutOff = clock.after(graceMs, destroyAll);
       await new Promise<void>((resolve) => void clock.after(noticeMs, resolve));
-      await close();
+      await finish();
       cancelCutOff();
     },
     /** Closes it now, with every connection. Resolves when that has happened. */
     close: async (): Promise<void> => {
-      const closed = close();
+      const finished = finish();
       destroyAll();
-      await closed;
+      await finished;
     },
   };
 };

@@ -28,6 +28,8 @@ export type AnswerBanks = (
   served: ServedList,
 ) => Answer | 'precondition_failed';
 
+type CachePolicy = FreshnessPolicy & { readonly browserMaxAgeMs: number };
+
 interface AnswerOptions {
   readonly list: Pick<BankList, 'status'>;
   readonly cachePolicy: CachePolicy;
@@ -35,6 +37,19 @@ interface AnswerOptions {
   readonly variesByOrigin: boolean;
   readonly clock: Pick<Clock, 'wallMs'>;
 }
+
+/** Both responses in one encoding. */
+type Answers = Readonly<Record<Answer['status'], Answer>>;
+
+/** The responses of one second, and all that they depend on. */
+interface Prepared {
+  readonly list: CachedList;
+  readonly ttl: number;
+  readonly failureKind: string | undefined;
+  readonly answers: Readonly<Record<Encoding, Answers>>;
+}
+
+const NO_BODY = Buffer.alloc(0);
 
 export const createAnswerBanks = (options: AnswerOptions): AnswerBanks => {
   const { list, cachePolicy, variesByOrigin, clock } = options;
@@ -97,21 +112,6 @@ export const createAnswerBanks = (options: AnswerOptions): AnswerBanks => {
   };
 };
 
-/** Both responses in one encoding. */
-type Answers = Readonly<Record<Answer['status'], Answer>>;
-
-/** The responses of one second, and all that they depend on. */
-interface Prepared {
-  readonly list: CachedList;
-  readonly ttl: number;
-  readonly failureKind: string | undefined;
-  readonly answers: Readonly<Record<Encoding, Answers>>;
-}
-
-const NO_BODY = Buffer.alloc(0);
-
-type CachePolicy = FreshnessPolicy & { readonly browserMaxAgeMs: number };
-
 /**
  * `Cache-Control` of a list that is fresh for another `freshForMs` (negative: stale). No cache that
  * obeys it shows a list older than TTL + max stale: `max-age` ends with the freshness, and what may
@@ -139,6 +139,13 @@ const cacheStatus = (freshForMs: number, failureKind: string | undefined): strin
 const toWholeSeconds = (ms: number): number => Math.floor(ms / 1_000);
 
 /**
+ * Browsers and tools send about a dozen different values, none longer than 60 characters; a client
+ * can invent others. V8 may keep the whole text of a request, at most 8 KiB, for one of them.
+ */
+const MAX_REMEMBERED = 200;
+const MAX_LENGTH = 100;
+
+/**
  * Gives the content encoding with the highest weight (RFC 9110 section 12.5.3), the one with the
  * smallest body among equals, remembered by the header's text. If nothing fits, and for
  * `identity;q=0`, the header is ignored as section 12.4.1 allows, and the response is identity: a
@@ -159,10 +166,3 @@ const createNegotiate = (): ((acceptEncoding: string | undefined) => Encoding) =
     return encoding;
   };
 };
-
-/**
- * Browsers and tools send about a dozen different values, none longer than 60 characters; a client
- * can invent others. V8 may keep the whole text of a request, at most 8 KiB, for one of them.
- */
-const MAX_REMEMBERED = 200;
-const MAX_LENGTH = 100;
