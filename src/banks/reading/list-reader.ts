@@ -124,24 +124,18 @@ const entriesIn = (bytes: Buffer, listPath: string | undefined): readonly unknow
   const body = parseJson(new TextDecoder().decode(bytes));
   if (body === undefined) throw new LoadError('malformed', 'the list is not JSON');
   const list = listPath === undefined ? body : isJsonObject(body) && valueAt(body, listPath);
-  if (!Array.isArray(list)) throw notAList(body, listPath);
+  if (!Array.isArray(list)) throw new LoadError('not_a_list', whyNotAList(body, listPath));
   if (list.length > MAX_LIST_ENTRIES)
     throw new LoadError('too_large', `the list has more than ${MAX_LIST_ENTRIES} entries`);
   return list;
 };
 
-const notAList = (body: unknown, listPath: string | undefined): LoadError => {
+const whyNotAList = (body: unknown, listPath: string | undefined): string => {
   if (listPath === undefined)
-    return new LoadError(
-      'not_a_list',
-      'the response is JSON, but not a list; if the list is inside, set BANK_LIST to its path',
-    );
+    return 'the response is JSON, but not a list; if the list is inside, set BANK_LIST to its path';
   return Array.isArray(body)
-    ? new LoadError(
-        'not_a_list',
-        `the response itself is the list, and has nothing at BANK_LIST (${listPath}); unset it`,
-      )
-    : new LoadError('not_a_list', `the response has no list at BANK_LIST (${listPath})`);
+    ? `the response itself is the list, and has nothing at BANK_LIST (${listPath}); unset it`
+    : `the response has no list at BANK_LIST (${listPath})`;
 };
 
 const hashOf = (entries: string[]): string =>
