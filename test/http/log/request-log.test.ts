@@ -9,16 +9,15 @@ import { eventually } from '../../helpers/wait-until.ts';
 
 let rig: Rig;
 
-/** The level of the line for each of `paths`. */
-const levelsOf = async (...paths: string[]): Promise<unknown[]> => {
+/**
+ * The level of the line for each of `paths`: that of pino, and that which log platforms read, in the
+ * words of Cloud Logging and Datadog.
+ */
+const levelsOf = async (...paths: string[]): Promise<string[]> => {
   await eventually(() => paths.every((path) => rig.requests(path).length > 0));
-  return paths.map((path) => LEVELS[rig.requests(path)[0]?.level ?? 0]);
-};
-const LEVELS: Readonly<Record<number, string>> = {
-  20: 'debug',
-  30: 'info',
-  40: 'warn',
-  50: 'error',
+  return paths
+    .flatMap((path) => rig.requests(path).slice(0, 1))
+    .map(({ level, severity }) => `${level} ${severity}`);
 };
 
 /** The lines of the first `count` requests, once they are there. */
@@ -47,10 +46,10 @@ test('an ordinary request is logged at info, a successful probe at debug, anothe
   rig = await startLoadedRig({ env: { LOG_LEVEL: 'debug', MANAGEMENT_TOKEN } });
   const paths = ['/banks', '/nowhere', '/healthz', '/readyz'];
   for (const path of paths) await fetch(`${rig.url}${path}`);
-  expect(await levelsOf(...paths)).toEqual(['info', 'info', 'debug', 'debug']);
+  expect(await levelsOf(...paths)).toEqual(['30 INFO', '30 INFO', '20 DEBUG', '20 DEBUG']);
   await rig.emulator.behave('unavailable');
   await postRefresh(rig.managementUrl).expect(502);
-  expect(await levelsOf('/refresh')).toEqual(['warn']);
+  expect(await levelsOf('/refresh')).toEqual(['40 WARNING']);
 });
 
 test('a request that finds no list is logged at error, a probe that finds none at warn', async () => {
@@ -58,7 +57,11 @@ test('a request that finds no list is logged at error, a probe that finds none a
   for (const path of ['/banks', '/readyz'])
     expect((await fetch(`${rig.url}${path}`)).status).toBe(503);
   expect((await fetch(`${rig.url}/healthz`, { method: 'POST' })).status).toBe(405);
-  expect(await levelsOf('/banks', '/readyz', '/healthz')).toEqual(['error', 'warn', 'info']);
+  expect(await levelsOf('/banks', '/readyz', '/healthz')).toEqual([
+    '50 ERROR',
+    '40 WARNING',
+    '30 INFO',
+  ]);
 });
 
 test('nothing of a query, and of headers only what identifies a request, is logged', async () => {
