@@ -11,7 +11,13 @@ import type { EnvironmentVariables } from '../../src/config/variables.ts';
 import { BANKS, emulate } from '../helpers/emulate.ts';
 import { runService } from '../helpers/process.ts';
 import { clientCredentialsEnv } from '../helpers/rig.ts';
-import { runDoctor, type DoctorReport } from '../helpers/run-doctor.ts';
+import {
+  expectFailure,
+  runDoctor,
+  STEPS_OF_LOAD,
+  type DoctorReport,
+  type Failure,
+} from '../helpers/run-doctor.ts';
 import { serve } from '../helpers/serve.ts';
 import { temporaryFile } from '../helpers/temporary-folder.ts';
 
@@ -19,33 +25,13 @@ import { temporaryFile } from '../helpers/temporary-folder.ts';
 // and how many requests were made.
 
 const TOKEN = 'emulator-access-token';
-const STEPS = ['configuration', 'token', 'address', 'response', 'list'];
 
 const diagnose = (emulator: Emulator, env: EnvironmentVariables = {}) =>
   runDoctor({ PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl, ...env });
 
-/** What a failure says: its step, words of its line, and a variable that may change it. */
-type Failure = readonly [step: string, says: RegExp, variable: string];
-
-const expectFailure = (report: DoctorReport, [step, says, variable]: Failure): void => {
-  const { status, text, steps, linesOf } = report;
-  expect({ status, failed: steps('FAIL'), passed: steps('ok|note') }).toEqual({
-    status: 1,
-    failed: [step],
-    passed: STEPS.slice(0, STEPS.indexOf(step)),
-  });
-  expect(linesOf(step)).toMatch(says);
-  expect(linesOf(step)).toMatch(/^ {6}means +\S/m);
-  if (variable !== '')
-    expect(linesOf(step)).toMatch(new RegExp(`^ {6}variables .*${variable}`, 'm'));
-  expect(text).toContain('This configuration cannot serve a list.');
-  // That concerns a running service.
-  expect(text).not.toMatch(/next attempt is made/);
-};
-
 const expectServed = ({ status, steps, text }: DoctorReport): void => {
   expect({ status, failed: steps('FAIL') }).toEqual({ status: 0, failed: [] });
-  expect(steps('ok|note')).toEqual(STEPS);
+  expect(steps('ok|note')).toEqual(STEPS_OF_LOAD);
   expect(text).toContain('This configuration can serve a list.');
 };
 
@@ -89,23 +75,18 @@ const SHORT = { PROVIDER_TIMEOUT: '2s' };
 const response = (says: RegExp, variable = BASE_URL): Failure => ['response', says, variable];
 const list = (says: RegExp, variable: string): Failure => ['list', says, variable];
 
+const TIMED_OUT: Row = [
+  response(/no complete response from the provider within 2000 ms/, 'PROVIDER_TIMEOUT'),
+  SHORT,
+];
 const OF_LIST: Readonly<Record<Behaviour, Row>> = {
   healthy: [undefined],
   refuse: [['address', /\(ECONNREFUSED\)/, BASE_URL]],
   reset: [response(/closed the connection without a response/)],
-  hang: [
-    response(/no complete response from the provider within 2000 ms/, 'PROVIDER_TIMEOUT'),
-    SHORT,
-  ],
-  stall: [
-    response(/no complete response from the provider within 2000 ms/, 'PROVIDER_TIMEOUT'),
-    SHORT,
-  ],
+  hang: TIMED_OUT,
+  stall: TIMED_OUT,
   'cut-short': [response(/the response of the provider was cut short/)],
-  drip: [
-    response(/no complete response from the provider within 2000 ms/, 'PROVIDER_TIMEOUT'),
-    SHORT,
-  ],
+  drip: TIMED_OUT,
   'bad-request': [response(/status 400/, 'PROVIDER_QUERY')],
   unauthorized: [response(/\(401\)/, 'PROVIDER_ACCESS_TOKEN')],
   forbidden: [response(/status 403/, 'PROVIDER_HEADERS')],
@@ -127,7 +108,7 @@ const OF_LIST: Readonly<Record<Behaviour, Row>> = {
   ],
   'large-head': [response(/cannot be read as HTTP \(UND_ERR_HEADERS_OVERFLOW\)/)],
   null: [list(/not a list/, 'BANK_LIST')],
-  'too-deep': [list(/entries are unusable|is not JSON/, 'BANK_FIELDS|BASE_URL')],
+  'too-deep': [list(/entries are unusable|is not JSON/, 'BANK_FIELDS|PROVIDER_SANDBOX_BASE_URL')],
   'too-large': [response(/more than 1048576 bytes/, 'PROVIDER_MAX_BODY')],
   'gzip-bomb': [response(/more than 1048576 bytes/, 'PROVIDER_MAX_BODY')],
   empty: [list(/0 usable entries/, 'GUARD_MIN_BANKS')],

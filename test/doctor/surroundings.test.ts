@@ -14,7 +14,7 @@ import { runService } from '../helpers/process.ts';
 import { describeWithRedis, redisOfTest } from '../helpers/redis-server.ts';
 import { startLoadedRig, startRig } from '../helpers/rig.ts';
 import { runCommand } from '../helpers/run-command.ts';
-import { runDoctor, type DoctorReport } from '../helpers/run-doctor.ts';
+import { expectFailure, runDoctor, type DoctorReport } from '../helpers/run-doctor.ts';
 import { SANDBOX } from '../helpers/sandbox.ts';
 import { serve } from '../helpers/serve.ts';
 import { temporaryFile, temporaryFolder } from '../helpers/temporary-folder.ts';
@@ -26,17 +26,6 @@ import { waitUntil } from '../helpers/wait-until.ts';
 
 const doctor = async (env: EnvironmentVariables): Promise<DoctorReport> =>
   runDoctor({ PROVIDER_SANDBOX_BASE_URL: (await emulate()).baseUrl, ...env });
-
-/** `step` is not fine: it says why, and names the variable. */
-const expectFailure = (
-  { status, text, linesOf }: DoctorReport,
-  [step, says, variable]: readonly [string, RegExp, string],
-): void => {
-  expect(linesOf(step)).toMatch(says);
-  expect(linesOf(step)).toMatch(new RegExp(`^FAIL [^]*^ {6}variables +${variable}$`, 'm'));
-  expect(text).toContain(`can serve a list. But it does not all work: ${step}.`);
-  expect(status).toBe(1);
-};
 
 describe('the snapshot file', () => {
   const at = (path: string) => doctor({ CACHE_SNAPSHOT_FILE: path });

@@ -11,24 +11,22 @@ import { SANDBOX } from './sandbox.ts';
 export type DoctorReport = Awaited<ReturnType<typeof runDoctor>>;
 
 /** What no report may contain. */
-const SECRETS = new Map(
-  [
-    'emulator-access-token',
-    'emulator-secret',
-    'SECRET-',
-    INTERNAL_DETAIL,
-    'Bearer ey',
-    'authorization',
-  ].map((text) => [text, text]),
-);
+const SECRETS = [
+  'emulator-access-token',
+  'emulator-secret',
+  'SECRET-',
+  INTERNAL_DETAIL,
+  'Bearer ey',
+  'authorization',
+];
 
-/** Steps that do not concern the load. */
-const SURROUNDINGS = ['redis', 'snapshot', 'port', 'management'];
+/** In their order. */
+export const STEPS_OF_LOAD = ['configuration', 'token', 'address', 'response', 'list'];
 
-/** For a sandbox and with free ports unless `env` says otherwise. */
-export const runDoctor = async (env: EnvironmentVariables) => {
+/** For a sandbox and with free ports unless `env` says otherwise. @param secrets more of them */
+export const runDoctor = async (env: EnvironmentVariables, secrets: readonly string[] = []) => {
   const { status, text } = await runCommand(doctor, { ...SANDBOX, ...env });
-  expect(leaksIn(text, SECRETS)).toEqual([]);
+  expect(leaksIn(text, new Map([...SECRETS, ...secrets].map((it) => [it, it])))).toEqual([]);
   return {
     status,
     text,
@@ -36,9 +34,37 @@ export const runDoctor = async (env: EnvironmentVariables) => {
     steps: (result: 'ok' | 'note' | 'ok|note' | 'FAIL'): string[] =>
       [...text.matchAll(new RegExp(`^(?:${result}) +(\\S+)`, 'gm'))]
         .map(([, name = '']) => name)
-        .filter((name) => !SURROUNDINGS.includes(name)),
+        .filter((name) => STEPS_OF_LOAD.includes(name)),
     /** The lines about one step; empty if it is not reported. */
     linesOf: (step: string): string =>
       new RegExp(`^\\S+ +${step} .*(?:\\n {6}.*)*`, 'm').exec(text)?.[0] ?? '',
   };
+};
+
+/** What a failure says: its step, words of its line, and a variable that may change it. */
+export type Failure = readonly [step: string, says: RegExp, variable: string];
+
+/** Nothing but this step fails. Without the load's steps the list can be served. */
+export const expectFailure = (
+  { status, text, steps, linesOf }: DoctorReport,
+  [step, says, variable]: Failure,
+): void => {
+  expect(status).toBe(1);
+  expect(linesOf(step)).toMatch(/^FAIL /);
+  expect(linesOf(step)).toMatch(says);
+  if (!STEPS_OF_LOAD.includes(step)) {
+    expect(linesOf(step)).toMatch(new RegExp(`^ {6}variables +${variable}$`, 'm'));
+    expect(text).toContain(`can serve a list. But it does not all work: ${step}.`);
+    return;
+  }
+  expect([steps('FAIL'), steps('ok|note')]).toEqual([
+    [step],
+    STEPS_OF_LOAD.slice(0, STEPS_OF_LOAD.indexOf(step)),
+  ]);
+  expect(linesOf(step)).toMatch(/^ {6}means +\S/m);
+  if (variable !== '')
+    expect(linesOf(step)).toMatch(new RegExp(`^ {6}variables .*\\b(?:${variable})(?!\\w)`, 'm'));
+  expect(text).toContain('This configuration cannot serve a list.');
+  // That concerns a running service.
+  expect(text).not.toMatch(/next attempt is made/);
 };
