@@ -114,7 +114,6 @@ test.each<[name: string, wrong: readonly string[]]>([
   ['CACHE_REDIS_URL', each('h|http://h|redis://|redis://h/x|redis://h/1/2')],
   ['CACHE_REDIS_URL', each('redis://h?|redis://h/0?db=2|redis://p#w@h|redis://%zz@h|redis://:%@h')],
   ['CACHE_SIGNING_KEY', ['x'.repeat(31)]],
-  ['MANAGEMENT_TOKEN', ['fifteen-letters']],
   ['GUARD_MIN_BANKS', each('1.5|-1|x1|1x| 1')],
   ['GUARD_MAX_SHRINK', each('20|0.2|-1%|100.1%|101%|1.%|.5%|x1%|1%x|%')],
   ['CORS_ORIGINS', each('x|https://a/|https://A|https://a,*|https://u@a|https://a?')],

@@ -1,18 +1,13 @@
 import { afterAll, expect, test } from '@jest/globals';
-import { execFile } from 'node:child_process';
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
-import { startEmulator } from '../../emulator/emulator.ts';
 import type { EnvironmentVariables } from '../../src/config/variables.ts';
 import { closeLater } from '../helpers/close-later.ts';
 import { type Program, runProgram, SIGUSR1_BEFORE_THE_PROGRAM } from '../helpers/program.ts';
-import { ALL_BANKS, emulate } from '../helpers/emulate.ts';
+import { emulate } from '../helpers/emulate.ts';
 import { layOutImage } from '../helpers/image.ts';
-import { LISTENING, startProcess } from '../helpers/process.ts';
-import { read } from '../helpers/repository.ts';
+import { LISTENING } from '../helpers/process.ts';
 import { SANDBOX } from '../helpers/sandbox.ts';
-import { temporaryFolder } from '../helpers/temporary-folder.ts';
 
 // The service as it is deployed: production dependencies only, in the image's file layout, started
 // by its command.
@@ -53,19 +48,3 @@ test('the image serves the list and a status page that names a command which wor
   expect(await service.end('SIGINT')).toBe(0);
   expect(service.output()).not.toContain('Debugger listening');
 });
-
-test('a list made beforehand by the printed command is served on day 0, while the provider is down', async () => {
-  const provider = await startEmulator();
-  const snapshot = join(temporaryFolder('banks-day-0-'), 'list.json');
-  const env = { PROVIDER_SANDBOX_BASE_URL: provider.baseUrl };
-  const [, command = ''] =
-    /^node (.* snapshot) list\.json$/m.exec(read('docs/deployment.md')) ?? [];
-  await promisify(execFile)(process.execPath, [...command.split(' '), snapshot], {
-    env: { ...SANDBOX, ...env },
-  });
-  await provider.close();
-
-  const { url } = await startProcess({ ...env, CACHE_SNAPSHOT_FILE: snapshot });
-  expect((await fetch(`${url}/readyz`)).status).toBe(200);
-  expect(await (await fetch(`${url}/banks`)).json()).toHaveLength(ALL_BANKS.length);
-}, 60_000);

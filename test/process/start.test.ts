@@ -138,13 +138,6 @@ test('an invalid configuration ends it with status 1, a line for each problem, a
   expect(output()).not.toMatch(/SECRET|^ +at /m);
 });
 
-test('DEBUG does not make libraries print requests', async () => {
-  const service = await start({ DEBUG: '*' });
-  await fetch(`${service.url}/nothing?SECRET-QUERY`);
-  await eventually(() => service.written().includes('"path":"/nothing"'));
-  expect(service.written()).not.toContain('SECRET-QUERY');
-});
-
 test('a port that is in use, and an address of another machine, are named with their variables', async () => {
   const { port } = new URL(emulator().baseUrl);
   const first = run({ PORT: port });
@@ -158,16 +151,18 @@ test('a port that is in use, and an address of another machine, are named with t
   expect(second.output()).not.toMatch(/^ +at /m);
 });
 
-test('a .env file is read, the environment has precedence, and SIGHUP ends it with status 0', async () => {
+test('a .env file is read, the environment has precedence, DEBUG makes no library print requests, and SIGHUP ends it with status 0', async () => {
   writeFileSync(
     inFolder('.env'),
     'PROVIDER_ACCESS_TOKEN=emulator-access-token\nBANK_FIELDS=ispb\n',
   );
   // An empty value counts as unset.
-  const service = run({ BANK_FIELDS: 'name', PROVIDER_ACCESS_TOKEN: '' });
+  const service = run({ BANK_FIELDS: 'name', PROVIDER_ACCESS_TOKEN: '', DEBUG: '*' });
   const [, url] = await service.says(LISTENING);
   const banks: unknown = await (await fetch(`${url}/banks`)).json();
   expect(banks).toContainEqual({ name: 'BCO DO BRASIL S.A.' });
-  service.child.kill('SIGHUP');
-  expect(await service.exit).toBe(0);
+  await fetch(`${url}/nothing?SECRET-QUERY`);
+  expect(await service.end('SIGHUP')).toBe(0);
+  expect(service.output()).toContain('"path":"/nothing"');
+  expect(service.output()).not.toContain('SECRET-QUERY');
 });

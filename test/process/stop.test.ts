@@ -76,8 +76,7 @@ test('a closed log and SIGUSR1 change nothing; a second SIGTERM ends it at once,
 
   const exited = once(child, 'exit');
   child.kill('SIGTERM');
-  const readiness = async (): Promise<number> => (await fetch(`${url}/readyz`)).status;
-  await waitUntil('the begin of the drain', readiness, (status) => status !== 200);
+  await eventually(async () => (await fetch(`${url}/readyz`)).status !== 200);
   child.kill('SIGTERM');
   expect(await exited).toEqual([1, null]);
 });
@@ -85,8 +84,7 @@ test('a closed log and SIGUSR1 change nothing; a second SIGTERM ends it at once,
 test('SIGHUP gives load balancers notice too: /readyz answers 503 while the list is still served', async () => {
   const { url, child, written } = await start({ SHUTDOWN_GRACE: '1h' });
   child.kill('SIGHUP');
-  const readiness = async (): Promise<number> => (await fetch(`${url}/readyz`)).status;
-  await waitUntil('the begin of the drain', readiness, (status) => status !== 200);
+  await eventually(async () => (await fetch(`${url}/readyz`)).status !== 200);
   // Each on a connection of its own, as from a load balancer that has not noticed yet.
   const headers = { connection: 'close' };
   for (const [path, status] of [
