@@ -35,10 +35,7 @@ export const BASE_URL_VARIABLES = 'PROVIDER_…_BASE_URL';
 export const TOKEN = 'PROVIDER_ACCESS_TOKEN';
 const PROXIES = ['HTTPS_PROXY', 'HTTP_PROXY', 'NO_PROXY'];
 
-/** Makes the names of the kinds a closed set, and checks each row. */
-const table = <Kind extends string>(kinds: Readonly<Record<Kind, FailureKind>>) => kinds;
-
-export const FAILURE_KINDS = table({
+export const FAILURE_KINDS = {
   /**
    * No connection: refused, unknown host, TLS failure, a proxy that opens none, or lost before an
    * answer began.
@@ -249,4 +246,4 @@ export const FAILURE_KINDS = table({
     actions: ['Report it with the log from the time of the first failure.', RETRIES],
     variables: [],
   },
-});
+} as const satisfies Record<string, FailureKind>;
