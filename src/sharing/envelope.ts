@@ -22,7 +22,10 @@ import { StoreError } from './store-report.ts';
 // out of the reader byte for byte as it went in. Whether a list can be opened depends on nothing
 // that is not in the namespace; otherwise two replicas could overwrite each other's lists for ever.
 
-/** Every saved list begins with this; the id follows. */
+/**
+ * Every saved list begins with this; the id follows. Its number changes with the format, and with
+ * the rules of opening.
+ */
 const ENVELOPE_START = 'banks-bff/3 ';
 /** The bytes of the id, the first and the last. */
 export const ID_BYTES = [ENVELOPE_START.length, ENVELOPE_START.length + 21] as const;
@@ -31,8 +34,6 @@ const MAX_FIRST_LINE_BYTES = 128;
 const MAX_METADATA_BYTES = 64 * 1024;
 /** A list from further in the future counts as stale: one of the two clocks is wrong. */
 const MAX_AHEAD_MS = 1_000;
-/** Changes with the rules of opening. */
-const RULES_VERSION = 1;
 
 export interface EnvelopeOptions {
   readonly provider: Pick<Config['provider'], 'environment' | 'baseUrl'>;
@@ -65,7 +66,7 @@ export const createEnvelope = (options: EnvelopeOptions) => {
         .digest('base64url');
     const { listPath, requiredFields } = banks;
     const settings = [
-      RULES_VERSION,
+      ENVELOPE_START,
       provider.environment,
       provider.baseUrl.href,
       listPath,
