@@ -5,7 +5,7 @@ import type { Compressors } from './banks/representation.ts';
 import { systemClock, type Clock } from './clock.ts';
 import { ConfigError, type Config } from './config/config.ts';
 import { createPublicServer } from './http/public-server.ts';
-import { createManagementServer } from './management/app.ts';
+import { createManagementServer } from './management/management-server.ts';
 import { createParts } from './parts.ts';
 import { createRedaction, type Redaction } from './secrets/redaction.ts';
 import { variableOf } from './secrets/secret.ts';

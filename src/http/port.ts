@@ -9,7 +9,7 @@ import { createApp, type DefineResource } from './app.ts';
 import { createClientAddress } from './client-address.ts';
 import { createCommonHeaders, type CommonHeaders } from './common-headers.ts';
 import { createCors, type Cors } from './cors.ts';
-import { createReadyz, type ReadinessOptions } from './health.ts';
+import { createReadyz, type ReadinessOptions } from './probes.ts';
 import { problemResponse } from './problem-details.ts';
 import { createRequestLog, type RequestLog } from './request-log.ts';
 

@@ -3,7 +3,7 @@ import type { HttpFront } from '../http-front/index.ts';
 import type { ConnectionDroppedEvent, RequestEvent } from '../telemetry/events.ts';
 import { createAnswerBanks } from './banks/answer.ts';
 import { createBanksRoute, createHotPath } from './banks/route.ts';
-import { createHealthz, PROBES, type HealthOptions } from './health.ts';
+import { createHealthz, PROBES, type HealthOptions } from './probes.ts';
 import { createOpenApiRoute } from './openapi.ts';
 import { createPort, type PortOptions } from './port.ts';
 

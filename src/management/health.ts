@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { toIso, type Clock } from '../clock.ts';
 import { sendJson } from '../http/headers.ts';
-import { summarizeHealth, type HealthOptions } from '../http/health.ts';
+import { summarizeHealth, type HealthOptions } from '../http/probes.ts';
 
 // `GET /healthz` of the management port: what the public port says, and the details that are not
 // for everybody.
