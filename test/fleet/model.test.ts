@@ -3,7 +3,14 @@ import * as fc from 'fast-check';
 import type { Overridable } from '../../src/banks/guard.ts';
 import type { ListEvent } from '../../src/banks/list-event.ts';
 import { LoadError } from '../../src/banks/load-error.ts';
-import { createStage, TIMEOUT_MS, type Answer, type Replica } from './replica.ts';
+import {
+  createStage,
+  TIMEOUT_MS,
+  versionOf,
+  type Answer,
+  type Call,
+  type Replica,
+} from './replica.ts';
 
 // One to four replicas under random faults of the provider, of Redis and of machines, and with
 // random operators, judged by what happened and by the true time: each rule is a sentence that
@@ -33,10 +40,7 @@ const DEFAULT_SEED = '20260101';
 // oxlint-disable-next-line node/no-process-env -- for whoever looks for a fault
 const { FLEET_SEED = DEFAULT_SEED, FLEET_RUNS = '12' } = process.env;
 
-interface Load {
-  readonly atMs: number;
-  readonly replica: string;
-  readonly version: number;
+interface Load extends Call {
   readonly isOperators: boolean;
   endedAtMs: number | undefined;
   /** Whether its list was taken. */
@@ -110,19 +114,12 @@ const createWorld = (count: number, random: () => number) => {
     running().find(({ replica }) => replica.name === name);
 
   stage.answer(
-    ({ replica, version }) => {
-      const member = memberOf(replica);
-      const load: Load = {
-        atMs: now(),
-        replica,
-        version,
-        isOperators: (member?.operators ?? 0) > 0,
-        endedAtMs: undefined,
-        isTaken: false,
-      };
+    (call) => {
+      const isOperators = (memberOf(call.replica)?.operators ?? 0) > 0;
+      const load: Load = { ...call, isOperators, endedAtMs: undefined, isTaken: false };
       checkCall(load);
       loads.push(load);
-      if (faulty === replica) return new LoadError('internal', 'own fault');
+      if (faulty === call.replica) return new LoadError('internal', 'own fault');
       return provider.answer();
     },
     () => provider.ms,
@@ -170,13 +167,9 @@ const createWorld = (count: number, random: () => number) => {
     }
     lastTakenAtMs = now();
     const before = loadOf(member.servedVersion);
-    const after = loadOf(versionOf(event.list.representations.identity.body));
+    const after = loadOf(versionOf(event.list));
     const areExact = [event.list, event.previous].every(
-      (list) =>
-        list &&
-        Math.abs(
-          trueMsOf(list.id) - (loadOf(versionOf(list.representations.identity.body))?.atMs ?? 0),
-        ) < 2_000,
+      (list) => list && Math.abs(trueMsOf(list.id) - (loadOf(versionOf(list))?.atMs ?? 0)) < 2_000,
     );
     if (before && after && areExact && member.hasAgreed && member.replica.version() !== undefined)
       rule(
@@ -434,8 +427,6 @@ const createWorld = (count: number, random: () => number) => {
     },
   };
 };
-
-const versionOf = (body: Buffer): number => Number(/"(\d+)-/.exec(body.toString())?.[1]);
 
 const weighted = <T>(weight: number, arbitrary: fc.Arbitrary<T>) => ({ weight, arbitrary });
 const is = fc.constant;

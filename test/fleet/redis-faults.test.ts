@@ -225,27 +225,6 @@ describe('Redis', () => {
     expect(await callsIn(stage, 5 * TTL_MS)).toBe(5);
   });
 
-  test('with another claim holds back only as long as that one', async () => {
-    const { stage } = await startTwo();
-    await stage.pass(DUE_MS - SOON_MS);
-    stage.redis.write(keyOf(stage, 'hold'), 'x'.repeat(22), 24 * HOUR_MS);
-    await stage.pass(SOON_MS);
-    stage.redis.write(keyOf(stage, 'hold'), 'y'.repeat(22), 3_000);
-    expect(await callsIn(stage, 5_000)).toBe(1);
-  });
-
-  test('with a claim that an operator replaced holds back nobody', async () => {
-    const stage = createStage();
-    const replica = stage.replica();
-    await start(stage, replica);
-    await stage.pass(DUE_MS - SOON_MS);
-    stage.redis.write(keyOf(stage, 'hold'), 'x'.repeat(22), 24 * HOUR_MS);
-    await stage.pass(SOON_MS);
-    stage.answer(outage);
-    expect(await refresh(stage, replica)).toMatchObject({ outcome: 'failed' });
-    expect(await callsIn(stage, 4_000)).toBeGreaterThanOrEqual(1);
-  });
-
   test('with a wait of a year keeps nobody from loading for more than an hour', async () => {
     const { stage } = await startTwo({ policy: { maxStaleMs: 24 * HOUR_MS } });
     const wait = `${`${1_000 * Date.UTC(2100, 0)}`.padEnd(22, '0')} 1 unavailable`;

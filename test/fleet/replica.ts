@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { createBankList } from '../../src/banks/bank-list.ts';
 import { createSoleReplica } from '../../src/banks/fleet.ts';
+import type { CachedList } from '../../src/banks/cached-list.ts';
 import type { FreshnessPolicy } from '../../src/banks/freshness.ts';
 import type { ListEvent } from '../../src/banks/list-event.ts';
 import { LoadError } from '../../src/banks/load-error.ts';
@@ -30,6 +31,10 @@ const loadedList = (count: number, version: number): LoadedList => {
   const banks = Array.from({ length: count }, (_, index) => ({ code: `${version}-${index}` }));
   return { ...readList(Buffer.from(JSON.stringify(banks)), RULES), hasNextPage: false };
 };
+
+/** Of the content of a list. */
+export const versionOf = ({ representations }: CachedList): number =>
+  Number(/"(\d+)-/.exec(representations.identity.body.toString())?.[1]);
 
 export interface Call {
   /** By the true time. */
@@ -187,8 +192,7 @@ const createReplica = (options: ReplicaOptions) => {
     /** What it serves: the version of its content; undefined: nothing. */
     version: (): number | undefined => {
       const served = list.served();
-      const text = served?.list.representations.identity.body.toString() ?? '';
-      return served && Number(/"(\d+)-/.exec(text)?.[1]);
+      return served && versionOf(served.list);
     },
     /** The id of what it serves; empty: nothing. */
     id: (): string => list.served()?.list.id ?? '',
