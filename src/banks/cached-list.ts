@@ -1,13 +1,10 @@
-import type { GuardMemory } from './guard.ts';
+import type { GuardedList } from './guard.ts';
 import type { LoadedList } from './reading/list-reader.ts';
 import type { Representations } from './representation.ts';
 
 // The list that is cached, served and shared.
 
-export interface CachedList
-  extends
-    GuardMemory,
-    Pick<LoadedList, 'count' | 'profile' | 'contentHash' | 'rejected' | 'hasNextPage'> {
+export interface CachedList extends GuardedList, Pick<LoadedList, 'rejected' | 'hasNextPage'> {
   /**
    * 22 digits: 16 of microseconds, when the list was asked for by the clock of Redis, and 6 random
    * ones. The greater id is the later list, on all replicas.

@@ -54,12 +54,13 @@ export type Shares = ReadonlyMap<string, number>;
 export const MAX_KNOWN = 16;
 const LONGEST_MEMORY_MS = 7 * 86_400_000;
 
+/** What is compared of a list. */
+type Compared = Omit<ListContent, 'json'>;
 /** The cached list, as far as the guard needs it. */
-export type GuardedList = GuardMemory & Pick<ListContent, 'count' | 'profile' | 'contentHash'>;
+export type GuardedList = GuardMemory & Compared;
 /** The loaded list. */
 type Offered = Omit<ReadList, 'json'>;
 
-type Profiled = Pick<ListContent, 'count' | 'profile'>;
 /** Without BANK_FIELDS a provider could send other names each day. */
 const MAX_SHARES = MAX_FIELD_NAMES * (JSON_TYPES.length + 1);
 /** So that exactly 20 % passes, whatever a double makes of it. */
@@ -104,7 +105,7 @@ export const guard = (
 /** What is remembered once `next` has replaced `base`, the list that could be served before. */
 export const remember = (
   base: GuardedList | undefined,
-  next: Pick<ListContent, 'count' | 'profile' | 'contentHash'>,
+  next: Compared,
   isAccepted: boolean,
   nowMs: number,
   { maxStaleMs }: Pick<GuardPolicy, 'maxStaleMs'>,
@@ -125,13 +126,13 @@ const currentMarks = (base: GuardedList, nowMs: number, maxStaleMs: number): Mar
     ? marksOf(base, nowMs)
     : base.marks;
 
-const marksOf = (list: Profiled, sinceMs: number): Marks => ({
+const marksOf = (list: Compared, sinceMs: number): Marks => ({
   sinceMs,
   count: list.count,
   shares: sharesOf(list),
 });
 
-const sharesOf = ({ count, profile }: Profiled): Shares => {
+const sharesOf = ({ count, profile }: Compared): Shares => {
   const shares = new Map<string, number>();
   for (const [name, field] of profile) {
     const filled = { filled: countFilled(field), ...field.filled };
@@ -177,7 +178,7 @@ const assertUsable = ({ count, rejected }: Offered, policy: GuardPolicy): void =
 };
 
 const findShrinkage = (
-  { count }: Profiled,
+  { count }: Compared,
   marks: Marks,
   { maxShrink }: GuardPolicy,
 ): LoadError | undefined =>
@@ -186,7 +187,7 @@ const findShrinkage = (
     : undefined;
 
 const findDrift = (
-  next: Profiled,
+  next: Compared,
   marks: Marks,
   { maxDrift }: GuardPolicy,
 ): LoadError | undefined => {

@@ -15,8 +15,8 @@ export type ListProfile = ReadonlyMap<string, FieldProfile>;
 export const MAX_FIELD_NAMES = 200;
 
 /** In how many entries a field is filled. */
-export const countFilled = (field: FieldProfile | undefined): number =>
-  JSON_TYPES.reduce((sum, type) => sum + (field?.filled[type] ?? 0), 0);
+export const countFilled = ({ filled }: FieldProfile): number =>
+  JSON_TYPES.reduce((sum, type) => sum + filled[type], 0);
 
 /** A field that no entry has. */
 const newField = () => ({
