@@ -1,3 +1,4 @@
+import type { Clock } from '../clock.ts';
 import { isLoadErrorKind, LoadError } from './load-error.ts';
 import type { CachedList } from './cached-list.ts';
 import type { ListContent } from './reading/list-reader.ts';
@@ -53,7 +54,7 @@ export type SavedList = Omit<CachedList, 'representations'> & Pick<ListContent, 
 export const NO_VIEW: View = { up: false, id: '', hold: '', holdLeftMs: 0 };
 
 /** A replica without others. */
-export const createSoleReplica = (clock: { readonly wallMs: () => number }): Fleet => ({
+export const createSoleReplica = (clock: Pick<Clock, 'wallMs'>): Fleet => ({
   hasRedis: false,
   look: () => Promise.resolve(NO_VIEW),
   replaceHold: () => Promise.resolve('no_redis'),
@@ -69,25 +70,25 @@ export interface Failing {
   readonly error: LoadError;
 }
 
-const MAX_FIGURES = 120;
+const MAX_MESSAGE_CHARS = 120;
 const WAIT_TEXT =
-  /^(?<id>\d{22}) (?<attempts>\d{1,9}) (?<kind>\w{1,40})(?: (?<figures>[ -~]{1,120}))?$/;
+  /^(?<id>\d{22}) (?<attempts>\d{1,9}) (?<kind>\w{1,40})(?: (?<message>[ -~]{1,120}))?$/;
 
 /**
  * The hold that makes all replicas wait: `<id> <attempts> <kind>`, and what failed, for the pages
  * and logs of the others. Any other text says that a replica is loading.
  */
 export const writeWait = ({ id, attempts, error }: Failing): string => {
-  const figures = error.message.replaceAll(/[^ -~]/g, '?').slice(0, MAX_FIGURES);
-  return `${id} ${attempts} ${error.kind} ${figures}`;
+  const message = error.message.replaceAll(/[^ -~]/g, '?').slice(0, MAX_MESSAGE_CHARS);
+  return `${id} ${attempts} ${error.kind} ${message}`;
 };
 
 /** Undefined where the hold is not a wait. */
 export const readWait = (hold: string): Failing | undefined => {
-  const { id = '', attempts, kind, figures } = WAIT_TEXT.exec(hold)?.groups ?? {};
+  const { id = '', attempts, kind, message } = WAIT_TEXT.exec(hold)?.groups ?? {};
   if (!isId(id) || !isLoadErrorKind(kind)) return undefined;
-  const message = figures ? `${figures} (on another replica)` : 'another replica failed to load';
-  return { id, attempts: Number(attempts), error: new LoadError(kind, message) };
+  const text = message ? `${message} (on another replica)` : 'another replica failed to load';
+  return { id, attempts: Number(attempts), error: new LoadError(kind, text) };
 };
 
 /** The year 2128: ids beyond it are not ours, and would leave no room for later ones. */
