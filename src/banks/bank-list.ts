@@ -333,7 +333,7 @@ export const createBankList = (options: BankListOptions) => {
       withDeadline(untilServed, {
         limitMs: loadTimeoutMs,
         clock,
-        ...(signal && { signal }),
+        signal,
         timeoutError: () =>
           failing?.error ?? new LoadError('timeout', `no list within ${loadTimeoutMs} ms`),
       }),
