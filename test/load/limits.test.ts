@@ -1,28 +1,23 @@
 import { beforeEach, expect, test } from '@jest/globals';
-import { readFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import type { Emulator } from '../../emulator/emulator.ts';
 import type { EnvironmentVariables } from '../../src/config/variables.ts';
 import { LIMITS } from '../../src/http-front/limits.ts';
-import { closeLater } from '../helpers/close-later.ts';
 import { ALL_BANKS, emulate } from '../helpers/emulate.ts';
 import { metricsOf, postRefresh } from '../helpers/management-port.ts';
-import { startProcess, type ServiceProcess } from '../helpers/process.ts';
-import { runProgram } from '../helpers/program.ts';
+import type { ServiceProcess } from '../helpers/process.ts';
 import { describeWithRedis, redisOfTest } from '../helpers/redis-server.ts';
 import { MANAGEMENT_TOKEN } from '../helpers/sandbox.ts';
 import { waitUntil } from '../helpers/wait-until.ts';
 import { temporaryFolder } from '../helpers/temporary-folder.ts';
+import { CONTAINER_MIB, connectMany, peakMib, startAsInImage } from './service-under-load.ts';
 
 // The largest and the worst lists, and clients beside them: the built service, with its container's
 // heap, fits the container, answers others, and its event loop is never blocked for long
 // (SECURITY.md).
 
-/** As in the Dockerfile and in deploy/. */
-const HEAP_MB = 96;
-const CONTAINER_MIB = 256;
 const LONGEST_HOLD_MS = 200;
 /**
  * Other programs may block the event loop as well, so the best of some renewals counts, of more on
@@ -39,8 +34,7 @@ beforeEach(async () => {
 
 /** Resolves when it has a list. */
 const start = async (env: EnvironmentVariables = {}): Promise<void> => {
-  service = await startProcess({
-    NODE_OPTIONS: `--max-old-space-size=${HEAP_MB}`,
+  service = await startAsInImage({
     PROVIDER_SANDBOX_BASE_URL: provider.baseUrl,
     MANAGEMENT_TOKEN,
     ...env,
@@ -58,39 +52,9 @@ const statusOf = async (path: string): Promise<number> => {
   return response.status;
 };
 const refresh = async (): Promise<string> => (await postRefresh(service.managementUrl)).text;
-const peakMib = (): number => {
-  const status = readFileSync(`/proc/${service.child.pid}/status`, 'utf8');
-  return Math.round(Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]) / 1_024);
-};
-
-/**
- * Opens the connections in a child process of low priority, and resolves when all are open and have
- * sent `bytes`.
- */
-const connectAll = async (to: string, connections: number, bytes: string): Promise<void> => {
-  const program = `
-    const { connect } = require('node:net');
-    const bytes = Buffer.from(${JSON.stringify(bytes)}, 'latin1');
-    let opened = 0;
-    const open = () => {
-      const socket = connect(${new URL(to).port}, '127.0.0.1', () => {
-        socket.write(bytes);
-        if ((opened += 1) === ${connections}) console.log('open');
-      });
-      socket.on('error', () => undefined).resume();
-    };
-    for (let count = 0; count < ${connections}; count += 1) setTimeout(open, Math.floor(count / 20) * 10);
-  `;
-  const opening = runProgram('nice', { args: ['-n', '19', process.execPath, '-e', program] });
-  closeLater(() => opening.end());
-  await opening.says(/open/);
-};
-
 const fields = Array.from({ length: 95 }, (_, index) => `X-${index}: ${'x'.repeat(150)}\r\n`).join(
   '',
 );
-const WITH_FIELDS = `GET /healthz HTTP/1.1\r\nHost: a\r\n${fields}`;
-
 const send = (res: ServerResponse, body: string): void =>
   void res.writeHead(200, { 'content-type': 'application/json' }).end(body);
 /** As many copies of an entry as fit, in an array. */
@@ -149,10 +113,10 @@ test.each<[string, (res: ServerResponse, round: number) => void, RegExp]>([
       holds.push(await longestHoldMs());
     }
     process.stdout.write(
-      `${name}: blocks for ${holds.map(Math.round).join(', ')} ms, ${peakMib()} MiB at most\n`,
+      `${name}: blocks for ${holds.map(Math.round).join(', ')} ms, ${peakMib(service)} MiB at most\n`,
     );
     expect(Math.min(...holds)).toBeLessThan(LONGEST_HOLD_MS);
-    expect(peakMib()).toBeLessThan(CONTAINER_MIB);
+    expect(peakMib(service)).toBeLessThan(CONTAINER_MIB);
   },
 );
 
@@ -165,23 +129,22 @@ describeWithRedis('everything at its bound at once', () => {
     provider.respondWith((_req, res) => send(res, largestList((rounds += 1))));
     const redis = await redisOfTest();
     await start({
-      NODE_OPTIONS: `--max-old-space-size=${HEAP_MB} --max-semi-space-size=2`,
-      MALLOC_ARENA_MAX: '1',
       PROVIDER_TIMEOUT: '60s',
       CACHE_REDIS_URL: redis.url,
       CACHE_SNAPSHOT_FILE: join(temporaryFolder(), 'snapshot'),
     });
     const post = `POST /banks HTTP/1.1\r\nHost: a\r\nContent-Length: 65536\r\n${fields}\r\n${'x'.repeat(32_768)}`;
-    await connectAll(service.url, LIMITS.connections / 2, `${WITH_FIELDS}\r\n`);
-    await connectAll(service.url, LIMITS.connections / 2 - 10, post);
-    await connectAll(service.managementUrl, 20, `GET / HTTP/1.1\r\nHost: a\r\n${fields}`);
+    const get = `GET /healthz HTTP/1.1\r\nHost: a\r\n${fields}\r\n`;
+    await connectMany(service.url, LIMITS.connections / 2, () => get);
+    await connectMany(service.url, LIMITS.connections / 2 - 10, () => post);
+    await connectMany(service.managementUrl, 20, () => get.slice(0, -2));
     for (let round = 0; round < ROUNDS; round += 1) {
       expect(await refresh()).toContain('"count":10000');
       expect(await statusOf('/banks')).toBe(200);
     }
     process.stdout.write(
-      `everything at its bound, Node ${process.versions.node}: ${peakMib()} MiB at most\n`,
+      `everything at its bound, Node ${process.versions.node}: ${peakMib(service)} MiB at most\n`,
     );
-    expect(peakMib()).toBeLessThan(CONTAINER_MIB);
+    expect(peakMib(service)).toBeLessThan(CONTAINER_MIB);
   });
 });

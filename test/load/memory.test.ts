@@ -1,20 +1,15 @@
 import { expect, test } from '@jest/globals';
-import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { LIMITS } from '../../src/http-front/limits.ts';
 import { closeLater } from '../helpers/close-later.ts';
 import { ALL_BANKS, emulate } from '../helpers/emulate.ts';
-import { imageOptions } from '../helpers/image.ts';
-import { startProcess } from '../helpers/process.ts';
 import { runProgram } from '../helpers/program.ts';
+import { CONTAINER_MIB, connectMany, peakMib, startAsInImage } from './service-under-load.ts';
 
 // What clients can make the service hold: every connection that it takes, with the worst shape of
 // head, held in each way. The built service, with the image's heap, survives it and answers probes
 // at once.
 
-/** As in the Dockerfile. */
-const ENV = { MALLOC_ARENA_MAX: '1' };
-const CONTAINER_MIB = 256;
 const PROBES = 10;
 /** Some are left for probes. */
 const CONNECTIONS = LIMITS.connections - 10;
@@ -84,27 +79,12 @@ const WAYS: Readonly<Record<string, Way>> = {
   },
 };
 
-/** Opens the connections, each once its bytes have been given to the system. */
-const fill = async (url: string, { bytes, reads, connections = CONNECTIONS }: Way) => {
-  const port = Number(new URL(url).port);
-  for (let n = 0; n < connections; n += 1) {
-    const socket = connect(port, '127.0.0.1').on('error', () => undefined);
-    closeLater(() => socket.destroy());
-    if (reads) socket.resume();
-    else socket.pause();
-    await new Promise<void>((resolve) => {
-      socket
-        .once('connect', () => resolve(void socket.write(bytes(n), 'latin1')))
-        .once('close', resolve);
-    });
-  }
-};
-
 test.each(Object.entries(WAYS))('survives %s', async (name, way) => {
   const provider = await emulate({ banks: ALL_BANKS });
-  if (way.isWaiting) provider.respondWith(() => undefined);
-  const env = { ...ENV, PROVIDER_SANDBOX_BASE_URL: provider.baseUrl, PROVIDER_TIMEOUT: '60s' };
-  const service = await startProcess(env, '', imageOptions());
+  const { bytes, reads, connections = CONNECTIONS, isWaiting = false } = way;
+  if (isWaiting) provider.respondWith(() => undefined);
+  const env = { PROVIDER_SANDBOX_BASE_URL: provider.baseUrl, PROVIDER_TIMEOUT: '60s' };
+  const service = await startAsInImage(env);
   // On a connection that it keeps.
   const probe = async (): Promise<number> => {
     const startedMs = performance.now();
@@ -113,7 +93,7 @@ test.each(Object.entries(WAYS))('survives %s', async (name, way) => {
     return performance.now() - startedMs;
   };
   await probe();
-  const filled = fill(service.url, way);
+  const filled = connectMany(service.url, connections, bytes, reads);
   const times = [];
   for (let count = 0; count < PROBES; count += 1) {
     await new Promise((resolve) => setImmediate(resolve));
@@ -121,15 +101,13 @@ test.each(Object.entries(WAYS))('survives %s', async (name, way) => {
   }
   await filled;
   for (let count = 0; count < PROBES; count += 1) times.push(await probe());
-  const status = readFileSync(`/proc/${service.child.pid}/status`, 'utf8');
-  const peakMib = Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]) / 1_024;
   times.sort((a, b) => a - b);
   process.stdout.write(
-    `Node ${process.versions.node}, ${name}: resident ${Math.round(peakMib)} MiB, ` +
+    `Node ${process.versions.node}, ${name}: resident ${peakMib(service)} MiB, ` +
       `/healthz ${Math.round(times[PROBES] ?? 0)} ms, ${Math.round(times.at(-1) ?? 0)} ms at most\n`,
   );
   expect(service.child.exitCode ?? service.child.signalCode).toBeNull();
-  expect(peakMib).toBeLessThan(CONTAINER_MIB);
+  expect(peakMib(service)).toBeLessThan(CONTAINER_MIB);
   // This process fills it at the same time, so the median counts.
   expect(times[PROBES]).toBeLessThan(LONGEST_PROBE_MS);
 });

@@ -7,7 +7,7 @@ import type { Emulator } from '../../emulator/emulator.ts';
 import { checkConfig } from '../../src/config/environment.ts';
 import type { EnvironmentVariables } from '../../src/config/variables.ts';
 import { BANKS, emulate } from '../helpers/emulate.ts';
-import { plannedInMs, startRig, stopAtOnce, type Rig } from '../helpers/rig.ts';
+import { plannedInMs, refresh, startRig, stopAtOnce, type Rig } from '../helpers/rig.ts';
 import { SANDBOX } from '../helpers/sandbox.ts';
 import { temporaryFolder } from '../helpers/temporary-folder.ts';
 import { eventually } from '../helpers/wait-until.ts';
@@ -310,4 +310,13 @@ describe('at the start, a snapshot file', () => {
       expect(readFileSync(file, 'utf8')).toBe(content);
     },
   );
+});
+
+test('a file that somebody puts in the place of the snapshot while the service runs stays', async () => {
+  await save();
+  const rig = await startService();
+  writeFileSync(file, 'mine');
+  await refresh(rig);
+  await stopAtOnce(rig);
+  expect(readFileSync(file, 'utf8')).toBe('mine');
 });
