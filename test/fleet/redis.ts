@@ -36,7 +36,6 @@ export const createFakeRedis = (clock: ManualClock) => {
   const received: (() => void)[] = [];
   /** Connections, and attempts to make one: what ends each. */
   const open = new Set<(error: Error) => void>();
-  let connections = 0;
   let publications = 0;
 
   const entryAt = (key: string): Entry | undefined => {
@@ -124,7 +123,6 @@ export const createFakeRedis = (clock: ManualClock) => {
     });
 
   const connect: ConnectToRedis = async ({ signal }) => {
-    connections += 1;
     if (fault === 'refuses') throw Object.assign(new Error(), { code: 'ECONNREFUSED' });
     await Promise.race([
       ask(() => undefined),
@@ -146,8 +144,6 @@ export const createFakeRedis = (clock: ManualClock) => {
 
   return {
     connect,
-    /** How often a connection was asked for. */
-    connections: (): number => connections,
     /** How often a list was written. */
     publications: (): number => publications,
     /** Has this fault until the next call; undefined: works. */
@@ -159,19 +155,14 @@ export const createFakeRedis = (clock: ManualClock) => {
       }
       if (fault !== 'silent') for (const task of received.splice(0)) task();
     },
-    fault: (): RedisFault | undefined => fault,
     /** What a message takes, there and back, in milliseconds. */
     takeMs: (next: () => number): void => void (latencyMs = next),
     /** Moves the clock of Redis; what it keeps ends as before, as with a monotonic clock. */
     moveClock: (ms: number): void => void (aheadMs += ms),
-    aheadMs: (): number => aheadMs,
     keys: (): string[] => [...stored.keys()],
     /** What is in the keys whose names end so: `list` and `hold`, of each namespace. */
     read: (end: keyof RedisKeys): string[] =>
       [...stored.keys()].filter((key) => key.endsWith(`:${end}`) && entryAt(key)).map(textAt),
-    /** Milliseconds until the hold ends. */
-    holdLeftMs: (): number =>
-      Math.max(-2, ...[...stored.keys()].filter((key) => key.endsWith(':hold')).map(leftAt)),
     /** @param value undefined: of another type than text */
     write: (key: string, value: string | undefined, ms?: number): void =>
       set(key, value === undefined ? undefined : Buffer.from(value, 'latin1'), ms),
