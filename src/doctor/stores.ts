@@ -2,12 +2,11 @@ import { link, rm } from 'node:fs/promises';
 import type { SavedList } from '../banks/fleet.ts';
 import { systemClock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
-import { whyNoSnapshot } from '../config/snapshot-path.ts';
 import { codeOf } from '../errors.ts';
 import { variableOf } from '../secrets/secret.ts';
 import { createRedisFleet } from '../sharing/redis-fleet.ts';
 import { createSnapshotFile, replaceFile, writeFailure } from '../sharing/snapshot-file.ts';
-import { createStoreReport, describeStoreFailure, StoreError } from '../sharing/store-report.ts';
+import { createStoreReport, describeStoreFailure } from '../sharing/store-report.ts';
 import type { TriedLoad } from './load.ts';
 import { elapsedSince, type Step } from './report.ts';
 
@@ -76,8 +75,6 @@ export const trySnapshot = async (
   const clean = () =>
     Promise.allSettled([probe, `${probe}.tmp`].map((left) => rm(left, { force: true })));
   try {
-    const problem = await whyNoSnapshot(path);
-    if (problem) throw new StoreError(problem);
     // Where a file is mounted by itself, a link to it would lead to another file system.
     await link(path, probe).catch((error: unknown) => {
       if (codeOf(error) === 'EXDEV') throw writeFailure(path, error);
