@@ -1,6 +1,6 @@
 import { formatCount } from '../format.ts';
 import { LoadError } from './load-error.ts';
-import { countUnusable, describeRejected, type FieldRule } from './reading/entry.ts';
+import { countUnusable, describeUnusable, type FieldRule } from './reading/entry.ts';
 import type { ListContent, ReadList } from './reading/list-reader.ts';
 import { countFilled, JSON_TYPES, MAX_FIELD_NAMES } from './reading/profile.ts';
 import { showName } from './reading/provider-fields.ts';
@@ -173,7 +173,7 @@ const assertUsable = ({ count, rejected }: Offered, policy: GuardPolicy): void =
   if (unusable <= policy.maxShrink * received + ROUNDING) return;
   throw new LoadError(
     'unusable_entries',
-    `${unusable} of ${received} entries are unusable (${describeRejected(rejected)})`,
+    `${unusable} of ${received} entries are unusable (${describeUnusable(rejected)})`,
   );
 };
 

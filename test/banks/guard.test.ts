@@ -85,8 +85,8 @@ describe('whatever is held', () => {
     expect(verdict(undefined, withJunk(79, 21))).toBe(
       '21 of 100 entries are unusable (21 not_an_object)',
     );
-    expect(verdict(banks(79), withJunk(79, 21))).toBe(
-      '21 of 100 entries are unusable (21 not_an_object)',
+    expect(verdict(banks(79), [...withJunk(79, 21), ...banks(1)])).toBe(
+      '21 of 101 entries are unusable (21 not_an_object)',
     );
   });
 

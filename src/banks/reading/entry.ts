@@ -94,9 +94,9 @@ export const REJECTION_REASONS = Object.keys(NOTHING_REJECTED).filter(isRejectio
 export const countUnusable = (rejected: RejectedEntries): number =>
   REJECTION_REASONS.reduce((sum, reason) => sum + rejected[reason], -rejected.duplicate);
 
-/** Such as `3 object_value, 1 duplicate`; empty if none are left out. */
-export const describeRejected = (rejected: RejectedEntries): string =>
-  REJECTION_REASONS.filter((reason) => rejected[reason] > 0)
+/** Such as `3 object_value, 1 not_an_object`. */
+export const describeUnusable = (rejected: RejectedEntries): string =>
+  REJECTION_REASONS.filter((reason) => reason !== 'duplicate' && rejected[reason] > 0)
     .map((reason) => `${rejected[reason]} ${reason}`)
     .join(', ');
 

@@ -1,6 +1,6 @@
 import type { ListStatus } from '../../banks/bank-list.ts';
 import { isServable, type FreshnessPolicy } from '../../banks/freshness.ts';
-import { countUnusable, describeRejected } from '../../banks/reading/entry.ts';
+import { countUnusable, describeUnusable } from '../../banks/reading/entry.ts';
 import { FAILURE_KINDS, RUN_DOCTOR, type Action } from '../../failure-kinds.ts';
 import { formatCount } from '../../format.ts';
 import { unusableOf, type SecretFileState } from '../../secrets/secret-files.ts';
@@ -60,7 +60,7 @@ const problemsOfList = ({ failing, cached, state }: ListStatus, nowMs: number) =
   if (unusable > 0) {
     problems.push({
       summary: `The list is without ${formatCount(unusable, 'rejected entry', 'rejected entries')}, which cannot be published. Users cannot find those banks.`,
-      details: describeRejected(rejected),
+      details: describeUnusable(rejected),
       actions: [
         'Tell the provider. The entries return automatically with the first list in which they are usable.',
       ],
