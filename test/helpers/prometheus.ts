@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { closeLater } from './close-later.ts';
 import { findFreePort } from './free-port.ts';
 import { needProgram } from './needs.ts';
 import { runProgram } from './program.ts';
@@ -62,6 +63,7 @@ export const startPrometheus = async (folder: string) => {
     ],
     cwd: folder,
   });
+  closeLater(() => end());
   await listens(port);
   return {
     /** The names of the alerts that fire now. */
@@ -73,6 +75,5 @@ export const startPrometheus = async (folder: string) => {
       return [...result.matchAll(/"alertname":"(\w+)"/g)].map(([, name = '']) => name);
     },
     setTargets,
-    close: end,
   };
 };

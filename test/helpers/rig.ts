@@ -116,13 +116,6 @@ export const openRig = async (options: RigOptions = {}) => {
   };
 };
 
-/** Stops a service with a clock of its own, of which the end moves no other clock. */
-export const stopAtOnce = async ({ service, clock }: Rig): Promise<void> => {
-  const stopped = service.stop({ noticeMs: 0 });
-  clock.advance(0);
-  await stopped;
-};
-
 /** For one test: it is closed after it. */
 export const startRig = async (options?: RigOptions): Promise<Rig> => {
   const rig = await openRig(options);

@@ -7,7 +7,7 @@ import type { Emulator } from '../../emulator/emulator.ts';
 import { checkConfig } from '../../src/config/environment.ts';
 import type { EnvironmentVariables } from '../../src/config/variables.ts';
 import { BANKS, emulate } from '../helpers/emulate.ts';
-import { plannedInMs, refresh, startRig, stopAtOnce, type Rig } from '../helpers/rig.ts';
+import { plannedInMs, refresh, startRig, type Rig } from '../helpers/rig.ts';
 import { SANDBOX } from '../helpers/sandbox.ts';
 import { temporaryFolder } from '../helpers/temporary-folder.ts';
 import { eventually } from '../helpers/wait-until.ts';
@@ -42,7 +42,7 @@ const startService = (env: EnvironmentVariables = {}, laterByMs = 0): Promise<Ri
 const save = async (env: EnvironmentVariables = {}): Promise<Buffer> => {
   const rig = await startService(env);
   await eventually(() => existsSync(file));
-  await stopAtOnce(rig);
+  await rig.close();
   return readFileSync(file);
 };
 
@@ -53,7 +53,7 @@ const restore = async (env: EnvironmentVariables = {}, laterByMs = 0) => {
   const { status, body } = await supertest(rig.url).get('/banks');
   const reason = /"CACHE_SNAPSHOT_FILE: (.*; ignored)"/.exec(rig.log())?.[1];
   const { state } = rig.service.list.status();
-  await stopAtOnce(rig);
+  await rig.close();
   return { status, body: status === 200 ? body : undefined, state, reason };
 };
 
@@ -80,7 +80,7 @@ describe('a restart in an outage', () => {
     const before = await startService();
     const first = await supertest(before.url).get('/banks').expect(200);
     await eventually(() => existsSync(file));
-    await stopAtOnce(before);
+    await before.close();
     await emulator.behave('unavailable');
     const after = await startService({}, HOUR / 2);
     const second = await supertest(after.url).get('/banks').expect(200);
@@ -97,7 +97,7 @@ describe('a restart in an outage', () => {
     await save();
     const renewed = await startService({}, 1.5 * HOUR);
     await eventually(() => renewed.service.list.status().state === 'fresh');
-    await stopAtOnce(renewed);
+    await renewed.close();
     await emulator.behave('unavailable');
     const after = await startService({}, 1.5 * HOUR);
     expect(after.service.list.status()).toMatchObject({ state: 'fresh', ageMs: 0 });
@@ -115,7 +115,7 @@ describe('a restart in an outage', () => {
     emulator.setBanks(BANKS.slice(0, 100));
     const second = await startService({ GUARD_MAX_SHRINK: '20%' }, 2 * HOUR);
     await eventually(() => second.service.list.served()?.list.count === 100);
-    await stopAtOnce(second);
+    await second.close();
     emulator.setBanks(BANKS.slice(0, 90));
     const third = await startService({ GUARD_MAX_SHRINK: '20%' }, 4 * HOUR);
     await eventually(() => third.service.list.status().failing !== undefined);
@@ -131,7 +131,7 @@ describe('a restart in an outage', () => {
       rig.messages().filter((message) => message === 'list: accepted by an operator');
     const before = await startService({}, 2 * HOUR);
     await before.service.list.refresh(['shrunk']);
-    await stopAtOnce(before);
+    await before.close();
     expect(told(before)).toHaveLength(1);
     const after = await startService({}, 2 * HOUR);
     expect(after.service.list.served()?.list.count).toBe(50);
@@ -263,7 +263,7 @@ describe('damage', () => {
     const rig = await startService();
     await supertest(rig.url).get('/banks').expect(200);
     await eventually(() => readFileSync(file).subarray(0, 10).toString() === 'banks-bff/');
-    await stopAtOnce(rig);
+    await rig.close();
     expect((await restore()).body).toHaveLength(BANKS.length);
   });
 
@@ -317,6 +317,6 @@ test('a file that somebody puts in the place of the snapshot while the service r
   const rig = await startService();
   writeFileSync(file, 'mine');
   await refresh(rig);
-  await stopAtOnce(rig);
+  await rig.close();
   expect(readFileSync(file, 'utf8')).toBe('mine');
 });

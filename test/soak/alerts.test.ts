@@ -2,13 +2,13 @@ import { expect, test } from '@jest/globals';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Behaviour } from '../../emulator/behaviours.ts';
-import { closeLater } from '../helpers/close-later.ts';
 import { BANKS, emulate } from '../helpers/emulate.ts';
 import { findFreePort } from '../helpers/free-port.ts';
 import { startProcess } from '../helpers/process.ts';
 import { describeWithPrometheus, startPrometheus } from '../helpers/prometheus.ts';
 import { ALERT_RULES } from '../helpers/repository.ts';
 import { describeWithRedis, redisOfTest } from '../helpers/redis-server.ts';
+import { MANAGEMENT_TOKEN } from '../helpers/sandbox.ts';
 import { eventually } from '../helpers/wait-until.ts';
 import { temporaryFolder } from '../helpers/temporary-folder.ts';
 
@@ -33,10 +33,9 @@ describeWithPrometheus('Prometheus', () =>
       const snapshots = join(folder, 'snapshots');
       await mkdir(snapshots);
       const tokenFile = join(folder, 'token');
-      await writeFile(tokenFile, 'management-token-0123456789');
+      await writeFile(tokenFile, MANAGEMENT_TOKEN);
       const [provider, redis, port] = await Promise.all([emulate(), redisOfTest(), findFreePort()]);
       const prometheus = await startPrometheus(folder);
-      closeLater(() => prometheus.close());
       const start = () =>
         startProcess({
           MANAGEMENT_PORT: String(port),
@@ -91,7 +90,7 @@ describeWithPrometheus('Prometheus', () =>
       );
       await rehearse(
         () => writeFile(tokenFile, ''),
-        () => writeFile(tokenFile, 'management-token-0123456789'),
+        () => writeFile(tokenFile, MANAGEMENT_TOKEN),
         'BanksSecretFileUnusable',
       );
       await rehearse(() => prometheus.setTargets([]), scrape, 'BanksServiceDown');
