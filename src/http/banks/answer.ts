@@ -119,7 +119,7 @@ export const createAnswerBanks = (options: AnswerOptions): AnswerBanks => {
  * most as long as `max-age` can be, so that no browser shows a replaced list for longer than twice
  * BROWSER_MAX_AGE; `stale-if-error` is for the outage and takes all that is left.
  */
-export const cacheControl = (freshForMs: number, policy: CachePolicy): string => {
+const cacheControl = (freshForMs: number, policy: CachePolicy): string => {
   const maxAge = toWholeSeconds(Math.max(0, Math.min(policy.browserMaxAgeMs, freshForMs)));
   const leftMs = Math.max(0, policy.maxStaleMs + Math.min(0, freshForMs));
   const whileRevalidate = toWholeSeconds(Math.min(policy.ttlMs, policy.browserMaxAgeMs, leftMs));
