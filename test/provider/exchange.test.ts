@@ -49,9 +49,11 @@ interface Setting {
   readonly signal?: AbortSignal;
 }
 
-const NEVER = new AbortController().signal;
-
-const ask = async ({ proxies = NO_PROXIES, lookup, signal = NEVER }: Setting = {}) => {
+const ask = async ({
+  proxies = NO_PROXIES,
+  lookup,
+  signal = new AbortController().signal,
+}: Setting = {}) => {
   const exchange = createExchange({
     userAgent: 'banks-bff/0.0.0-test',
     tls: () => Promise.resolve(createSecureContext()),
