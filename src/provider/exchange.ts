@@ -1,4 +1,4 @@
-import { once } from 'node:events';
+import { once, setMaxListeners } from 'node:events';
 import { lookup as systemLookup } from 'node:dns';
 import { connect as connectTcp, type LookupFunction, type Socket } from 'node:net';
 import type { SecureContext } from 'node:tls';
@@ -164,6 +164,8 @@ const openSocket = async (
   const found = await promisify(lookup)(hostname, { all: true });
   const addresses = typeof found === 'string' ? [found] : found.map(({ address }) => address);
   signal.throwIfAborted();
+  // Node adds two for each socket, and would warn of more than ten.
+  setMaxListeners(Infinity, signal);
   const target = { port: Number(port) || (protocol === 'https:' ? 443 : 80), signal };
   const sockets = addresses
     .slice(0, MAX_ADDRESSES)

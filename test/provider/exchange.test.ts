@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { getEventListeners, getMaxListeners } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import {
   createServer as createTcpServer,
@@ -161,6 +162,12 @@ describe('a host with several addresses', () => {
       expect(sockets.size).toBe(1);
     },
   );
+
+  test('may have as many as load balancers have, without a warning of Node', async () => {
+    const { signal } = new AbortController();
+    await ask({ lookup: lookupTo(...Array.from({ length: 8 }, () => '127.0.0.1')), signal });
+    expect(getMaxListeners(signal)).toBeGreaterThan(getEventListeners(signal, 'abort').length);
+  });
 
   test('keeps no connection to those that were slower', async () => {
     expect((await ask({ lookup: lookupTo('127.0.0.1', '127.0.0.1') })).body).toBe('[]');
