@@ -230,7 +230,7 @@ test('what production refuses at the start it refuses later too', async () => {
 });
 
 describe('a start with an unusable file', () => {
-  const env = { CACHE_TTL: '1h', CACHE_MAX_STALE: '1h' };
+  const env = { CACHE_TTL: '1h', CACHE_MAX_STALE: '1h', MANAGEMENT_TOKEN };
   const envFor = (): EnvironmentVariables => ({
     PROVIDER_ACCESS_TOKEN: '',
     PROVIDER_ACCESS_TOKEN_FILE: file(),
@@ -255,6 +255,8 @@ describe('a start with an unusable file', () => {
     expect(rig.messages()).toContainEqual(
       expect.stringMatching(/^PROVIDER_ACCESS_TOKEN_FILE: .*; there is no earlier one to use$/),
     );
+    const { status, body } = await refresh();
+    expect([status, body.kind]).toEqual([502, 'unusable_file']);
     // It is found as soon as it is there.
     await writeFile(file(), TOKEN);
     await looked('PROVIDER_ACCESS_TOKEN_FILE: is usable again');
