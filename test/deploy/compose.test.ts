@@ -41,23 +41,22 @@ test('secrets are files, and those in the repository are what the emulator accep
 });
 
 test.each([
-  ['the address in HOST', { HOST: '127.0.0.2', PORT: '0' }],
-  ['the management port where PORT is 0', { PORT: '0' }],
+  ['the management port, not the public one', { MANAGEMENT_HOST: '127.0.0.2' }],
+  ['the public port where no other is open', { HOST: '127.0.0.2', MANAGEMENT_PORT: 'off' }],
 ])(
   'the health check of the image asks %s, past any proxy, and fails once nothing answers',
-  async (_address, env) => {
+  async (_port, env) => {
     const [, command = ''] = /^HEALTHCHECK .* CMD (\[.*\])$/m.exec(read('Dockerfile')) ?? [];
+    const [, ...args]: string[] = JSON.parse(command);
     const emulator = await emulate();
     const running = await startProcess({ ...env, PROVIDER_SANDBOX_BASE_URL: emulator.baseUrl });
-    const check = (): Promise<number | null> => {
-      const ports = {
-        ...('HOST' in env && { PORT: new URL(running.url).port }),
-        MANAGEMENT_PORT: new URL(running.managementUrl).port,
-      };
-      const proxy = { NODE_USE_ENV_PROXY: '1', HTTP_PROXY: 'http://127.0.0.1:9' };
-      const args: string[] = JSON.parse(command).slice(1);
-      return runProgram(process.execPath, { args, env: { ...env, ...ports, ...proxy } }).exit;
-    };
+    // The port that it may ask. Nothing listens on the other.
+    const ports = running.managementUrl
+      ? { PORT: '9', MANAGEMENT_PORT: new URL(running.managementUrl).port }
+      : { PORT: new URL(running.url).port };
+    const proxy = { NODE_USE_ENV_PROXY: '1', HTTP_PROXY: 'http://127.0.0.1:9' };
+    const check = (): Promise<number | null> =>
+      runProgram(process.execPath, { args, env: { ...env, ...ports, ...proxy } }).exit;
     expect(await check()).toBe(0);
     await running.end('SIGINT');
     expect(await check()).toBe(1);
