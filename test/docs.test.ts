@@ -156,9 +156,11 @@ test('SECURITY.md has the limits for clients as they are', () => {
   expect(LIMITS.checkIntervalMs).toBe(1_000);
 });
 
-test("the README's configuration for production is valid", () => {
+test("the README's configuration for production is valid, and refuses a first list that is far too short", () => {
   const [, text = ''] = /```ini\n([^]*?)```/.exec(read('README.md')) ?? [];
-  expect(parseConfig(parseEnv(text)).provider.environment).toBe('production');
+  const { provider, guard } = parseConfig(parseEnv(text));
+  expect(provider.environment).toBe('production');
+  expect(guard.minBanks).toBeGreaterThan(100);
 });
 
 test('each kind of failure is explained as on the status page, and leads to the error that docs/api.md says', () => {

@@ -33,9 +33,10 @@ const env: Readonly<Record<string, string>> = Object.fromEntries(
 
 test("the Deployment's variables and ports are the service's, and no Service has the management port", () => {
   expect(VARIABLE_NAMES).toEqual(expect.arrayContaining(Object.keys(env)));
-  const { provider, listen, management, shutdownGraceMs } = parseConfig(env);
+  const { provider, guard, listen, management, shutdownGraceMs } = parseConfig(env);
   expect(provider.environment).toBe('production');
   expect(provider.baseUrl.port).toBe('');
+  expect(guard.minBanks).toBeGreaterThan(100);
   expect(pod.terminationGracePeriodSeconds).toBeGreaterThan(shutdownGraceMs / 1_000);
   expect(management.listen?.host).toBe('0.0.0.0');
   expect(container.ports).toEqual([
