@@ -7,7 +7,11 @@ import type { RequestHead } from './headers.ts';
 // paths. Trust is compiled as Express's `trust proxy` compiles it. Express's own `req.ip` would
 // read a whole long X-Forwarded-For, and pass on text that is no address.
 
-/** Undefined if it is not known: the client has gone, or a proxy has written no address. */
+/**
+ * Undefined if it is not known: the client has gone, or a trusted proxy has written something that
+ * is no address, such as an empty text. The address of the last trusted proxy if that has sent no
+ * `X-Forwarded-For`, or one whose entry is longer than is read.
+ */
 export type ClientAddress = (head: Pick<RequestHead, 'headers' | 'socket'>) => string | undefined;
 
 export const createClientAddress = (trustProxy: Config['trustProxy']): ClientAddress => {

@@ -25,6 +25,7 @@ const FORWARDED: readonly [
   [1, '2001:db8::7', '2001:db8::7'],
   // What is no IP address is no address.
   [1, 'unknown', undefined],
+  [1, '', undefined],
   [1, '198.51.100.7\u0085', undefined],
   [2, '203.0.113.9, \u009b31m', undefined],
   [['10.0.0.0/8'], '203.0.113.9, unknown, 10.0.0.2', undefined],

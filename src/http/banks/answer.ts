@@ -76,7 +76,7 @@ export const createAnswerBanks = (options: AnswerOptions): AnswerBanks => {
       'Cache-Control': cacheControl(freshForMs, cachePolicy),
       'Cache-Status': cacheStatus(freshForMs, failureKind),
     }).flat();
-    // Vary comes first: it replaces the one that cors.ts has set for every response, and stays in
+    // Vary comes first: it replaces the one that app.ts has set for every response, and stays in
     // its place.
     return {
       200: { status: 200, headers: ['Vary', vary, ...ofContent, ...always], body, listState },
