@@ -8,26 +8,41 @@ import { parse } from 'yaml';
 import { read } from '../helpers/repository.ts';
 import { temporaryFolder } from '../helpers/temporary-folder.ts';
 
-// What a release is made with: the workflows, and images with digests.
+// The workflows, and what a release is made with.
 
-interface Job {
-  readonly steps: readonly Record<string, string>[];
+interface Step {
+  readonly uses?: string;
+  readonly run?: string;
+  readonly env?: object;
 }
+const stepsOf = (workflow: string): Step[] =>
+  Object.values<{ readonly steps: Step[] }>(
+    parse(read(`.github/workflows/${workflow}`)).jobs,
+  ).flatMap(({ steps }) => steps);
 
 test.each(readdirSync('.github/workflows'))(
-  'the workflow %s runs all of CI, by actions that nobody can change, and may do nothing to the repository unless a job asks for it',
+  'the workflow %s uses actions that nobody can change, and may do nothing to the repository unless a job asks for it',
   (name) => {
     const text = read(`.github/workflows/${name}`);
-    const { permissions, jobs } = parse(text);
-    expect([{}, { contents: 'read' }]).toContainEqual(permissions);
-    const steps = Object.values<Job>(jobs).flatMap((job) => job.steps);
-    expect(steps.map(({ run }) => run)).toContain('bash .ci/run');
+    expect([{}, { contents: 'read' }]).toContainEqual(parse(text).permissions);
     // By their commit, which a moved tag cannot change. Dependabot keeps the comment, and people
     // read it.
     const pinned = text.match(/uses: \S+@[\da-f]{40} # v\d+\.\d+\.\d+$/gm) ?? [];
-    expect(pinned).toHaveLength(steps.filter(({ uses }) => uses).length);
+    expect(pinned).toHaveLength(stepsOf(name).filter(({ uses }) => uses).length);
   },
 );
+
+test.each(['ci.yml', 'release.yml'])('the workflow %s runs all of CI', (name) => {
+  expect(stepsOf(name).map(({ run }) => run)).toContain('bash .ci/run');
+});
+
+test('each night the model test and the soak draw from another seed', () => {
+  const seed = '${{ github.run_number }}';
+  const steps = stepsOf('explore.yml');
+  const model = steps.find(({ run }) => run === 'npm test -- test/fleet/model');
+  expect(model?.env).toEqual({ FLEET_SEED: seed, FLEET_RUNS: expect.any(Number) });
+  expect(steps.map(({ run }) => run)).toContain(`npm run soak -- --minutes 60 --seed ${seed}`);
+});
 
 test('a release is built of what CI has passed, without the right to publish, and published as it was built', () => {
   const { build, release } = parse(read('.github/workflows/release.yml')).jobs;
