@@ -1,8 +1,11 @@
-/** An entry of the list as the service publishes it; `BANK_FIELDS` decides which fields there are. */
+/**
+ * An entry of the list as the service publishes it; `BANK_FIELDS` decides which fields there are. One that some banks lack
+ * can be null.
+ */
 export interface Bank {
-  readonly code?: string;
-  readonly ispb?: string;
-  readonly name?: string;
+  readonly code?: string | null;
+  readonly ispb?: string | null;
+  readonly name?: string | null;
   readonly [field: string]: unknown;
 }
 

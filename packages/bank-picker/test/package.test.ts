@@ -60,6 +60,7 @@ test('its types work in a TypeScript page', () => {
      picker.addEventListener('change', ({ detail }) => { const bank: Bank | null = detail; console.log(bank?.ispb); });
      picker.addEventListener('error', ({ detail }) => { const failure: BankPickerFailure = detail; console.log(failure.code); });
      picker.addEventListener('click', ({ clientX }) => console.log(clientX));
+     ({ code: null, ispb: null, name: null }) satisfies Bank;
      // @ts-expect-error the bank is read-only
      picker.bank = null;`,
   );
