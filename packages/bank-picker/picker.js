@@ -1,7 +1,7 @@
 import { createList } from './list.js';
 import { createNotices } from './notices.js';
 import { createParts, isIspb } from './parts.js';
-import { createSearch, ispbOf, popularFirst } from './search.js';
+import { brandOf, createSearch, ispbOf, popularFirst } from './search.js';
 
 // A field in which one bank is chosen: an editable combobox with list autocomplete, by the pattern of the ARIA
 // Authoring Practices. Focus never leaves the text field; aria-activedescendant names the active option.
@@ -125,14 +125,18 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onWant
   };
 
   const noteOf = () => {
-    if (bank) return numbersOf(bank);
+    if (bank) return detailsOf(bank);
     if (status.kind === 'loading') return strings.loading;
     return vanished ? strings.vanished(vanished.name) : '';
   };
 
-  const numbersOf = (/** @type {Bank} */ shown) => {
+  const detailsOf = (/** @type {Bank} */ shown) => {
     const ispb = ispbOf(shown);
-    return [shown.code && `${strings.code} ${shown.code}`, isIspb(ispb) && `ISPB ${ispb}`]
+    return [
+      brandOf(shown),
+      shown.code && `${strings.code} ${shown.code}`,
+      isIspb(ispb) && `ISPB ${ispb}`,
+    ]
       .filter(Boolean)
       .join(' · ');
   };
@@ -187,7 +191,7 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onWant
   const choose = (/** @type {Bank} */ next) => {
     take(next);
     close();
-    announce(strings.selected(textOf(next)));
+    announce(strings.selected(spokenOf(next)));
     onInput();
     onCommit();
   };
@@ -225,7 +229,7 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onWant
       [
         !wasOpen && strings.available(list.size()),
         list.activeGroup() !== group && list.activeGroup(),
-        list.active() === bank && bank ? strings.selected(textOf(bank)) : list.activeText(),
+        list.active() === bank && bank ? strings.selected(spokenOf(bank)) : list.activeText(),
       ]
         .filter(Boolean)
         .join('. '),
@@ -273,7 +277,7 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onWant
       if (restored) take(restored);
       close();
       if (restored) {
-        if (bank) announce(strings.selected(textOf(bank)));
+        if (bank) announce(strings.selected(spokenOf(bank)));
         onInput();
         onCommit();
       }
@@ -427,5 +431,8 @@ export const createPicker = (shadow, words, { onInput, onCommit, onRetry, onWant
   };
 };
 
-/** The brand is left out: the field shows what a transfer's form would. */
+/** The brand is left out: the field shows what a transfer's form would. The note beside it has the brand. */
 const textOf = (/** @type {Bank | null} */ bank) => bank?.name ?? '';
+
+const spokenOf = (/** @type {Bank} */ bank) =>
+  [brandOf(bank), textOf(bank)].filter(Boolean).join(', ');

@@ -144,6 +144,9 @@ export const ispbOf = (/** @type {Pick<Bank, 'id' | 'entry'>} */ { id, entry }) 
   return /^\d{1,8}$/.test(digits) ? digits.padStart(8, '0') : id;
 };
 
+/** The name that people use; '' where the list's says it. */
+export const brandOf = (/** @type {Bank} */ bank) => hitOf(toCandidate(bank)).explain().brand;
+
 /** @returns {Candidate} */
 const toCandidate = (/** @type {Bank} */ bank) => {
   const ispb = ispbOf(bank);

@@ -103,7 +103,7 @@ describeInBrowser('the bank picker, for assistive technology', () => {
       'button "Mostrar bancos"',
       next,
     ]);
-    expect(await describedBy()).toEqual(['Código 260 · ISPB 18236120']);
+    expect(await describedBy()).toEqual(['Nubank · Código 260 · ISPB 18236120']);
     await stage.page.getByRole('button', { name: 'Continuar' }).click();
     expect(await stage.violations()).toEqual([]);
   });

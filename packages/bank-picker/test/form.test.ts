@@ -70,7 +70,7 @@ describeInBrowser('the bank picker, as a field of a form', () => {
     expect(await submit()).toEqual([0, 'Escolha um banco da lista.', true]);
     expect(await note()).toBe('Escolha um banco da lista.');
     await choose('nubank');
-    expect(await note()).toBe('Código 260 · ISPB 18236120');
+    expect(await note()).toBe('Nubank · Código 260 · ISPB 18236120');
     expect(await submit()).toEqual([1, '', false]);
     await stage.box().press('Enter');
     expect(await stage.ask('sent')).toBe(2);

@@ -89,6 +89,7 @@ describeInBrowser('the bank picker, in use', () => {
     expect(await code()).toBe(null);
     expect(await entered('033')).toEqual(['033', null]);
     expect(await entered('nubank')).toEqual(['260', null]);
+    await expectAnnounced('Banco selecionado: Nubank, NU PAGAMENTOS - IP');
     expect(await entered('nub')).toEqual(['260', null]);
     expect(await entered('bb')).toEqual(['001', null]);
     for (const guess of ['bradezco', 'br', 'bradesco exclusive']) {
