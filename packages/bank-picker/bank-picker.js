@@ -57,6 +57,13 @@ const FLAGS = /** @type {const} */ ({
   required: 'valueMissing',
 });
 
+/** What the developer is to check where another attempt does not help. */
+const ADVICE = new Map([
+  ['no_src', 'there is no src, so no list is loaded'],
+  ['not_a_list', 'src gives no list: it must be the address of /banks of the service'],
+  ['no_usable_bank', 'no bank has an id and a name: check id-field, code-field and name-field'],
+]);
+
 /** Of what sends a form. */
 const BUTTON_TYPES = new Set(['submit', 'image']);
 
@@ -105,6 +112,8 @@ export class BankPickerElement extends Base {
   /** The problem that people are shown; it goes with its cause. @type {Problem | undefined} */
   #shown;
   #isLoadDue = false;
+  /** What the developer was told last. */
+  #advice = '';
   /** A page may change its language at any time, and that of a part of it. */
   #languages = new MutationObserver(() => {
     if (languageOf(this) !== this.#language) this.#speak();
@@ -286,6 +295,7 @@ export class BankPickerElement extends Base {
       this.#loader.stop();
       // A list that is there can still be chosen from.
       if (this.#picker.status().kind !== 'loaded') this.#onStatus({ kind: 'idle' });
+      this.#advise('no_src');
       return;
     }
     void this.#loader.load(this.src, {
@@ -310,8 +320,18 @@ export class BankPickerElement extends Base {
     this.#validate();
     if (status.kind === 'loaded') this.#emit('load', this.#picker.banks().length, false);
     if (status.kind === 'failed') {
+      this.#advise(status.code);
       this.#emit('error', { code: status.code, requestId: status.requestId }, false);
     }
+  }
+
+  /** Once, not at each attempt. */
+  #advise(/** @type {string} */ code) {
+    const advice = ADVICE.get(code);
+    if (!advice || this.#advice === advice) return;
+    this.#advice = advice;
+    // oxlint-disable-next-line no-console -- only a developer can mend it
+    console.warn(`<bank-picker>: ${advice}`, this);
   }
 
   /** The banks that the filter lets through. One that it cannot decide on is left out. */

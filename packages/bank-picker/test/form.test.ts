@@ -295,6 +295,30 @@ describeInBrowser('the bank picker, as a field of a form', () => {
     );
   });
 
+  test('what another attempt cannot mend is told to the developer, once', async () => {
+    stage.holdTimeFromStart();
+    await open('');
+    const warnings: string[] = [];
+    stage.page.on('console', (message) => void warnings.push(message.text()));
+    const add = (attributes: string) =>
+      stage.page.evaluate(`document.body.innerHTML = '<bank-picker ${attributes}></bank-picker>'`);
+    await add('');
+    await eventually(() => warnings.length === 1);
+    await add(`src="${stage.rig.url}/banks" name-field="title"`);
+    await stage.settled('failed');
+    await stage.leave('failed');
+    await stage.settled('failed');
+    await stage.page.route('**/banks', (route) => route.fulfill({ body: '{}' }));
+    await add('src="/banks"');
+    await stage.settled('failed');
+    await eventually(() => warnings.length === 3);
+    expect(warnings).toEqual([
+      expect.stringContaining('no src'),
+      expect.stringContaining('check id-field, code-field and name-field'),
+      expect.stringContaining('src gives no list'),
+    ]);
+  });
+
   test('it takes properties that were set before it was defined', async () => {
     await stage.openPage('<!doctype html><body></body>');
     await stage.page.evaluate(`(async () => {
