@@ -78,7 +78,7 @@ describeInBrowser('the bank picker, as a field of a form', () => {
     expect(await submit()).toEqual([2, 'Outro banco, por favor.', true]);
   });
 
-  test('an error is shown when the form is sent or reports its errors, and not when a script only looks for them', async () => {
+  test('an error is shown when the form is sent or reports its errors or text is left, and not when a script only looks for them', async () => {
     await visit(
       'required',
       (picker) =>
@@ -110,6 +110,11 @@ describeInBrowser('the bank picker, as a field of a form', () => {
       await stage.box().fill('');
     };
     expect(await shows(chooseAndDelete)).toBe(false);
+    const leaveWithoutBank = async () => {
+      await stage.box().fill('nub');
+      await stage.box().press('Tab');
+    };
+    expect(await shows(leaveWithoutBank)).toBe(true);
 
     for (const script of [
       'picker.reportValidity()',
@@ -251,7 +256,7 @@ describeInBrowser('the bank picker, as a field of a form', () => {
     );
     await stage.settled('failed');
     expect(await data()).toBe('bank=60701190');
-    expect(await stage.ask('picker.checkValidity()')).toBe(true);
+    expect(await stage.ask('[picker.bank, picker.checkValidity()]')).toEqual([null, true]);
     await stage.repair();
     await stage.page.getByRole('button', { name: 'Tentar novamente' }).click();
     await stage.settled('loaded');

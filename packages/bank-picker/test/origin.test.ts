@@ -12,6 +12,10 @@ describeInBrowser('the bank picker, on another origin than the service', () => {
     stage.rig.log().match(/"path":"\/banks","statusCode":\d+/g) ?? [];
   const code = () => stage.ask<string | null>('picker.bank && picker.bank.code');
   const failure = () => stage.page.getByRole('alert');
+  const allowed = {
+    'access-control-allow-origin': '*',
+    'access-control-expose-headers': 'retry-after',
+  };
   const outdated = () => stage.page.locator('#outdated');
   test('the list is asked for without a secret, contains none, and gives the chosen bank to the page', async () => {
     await stage.open({}, 'about:blank');
@@ -69,6 +73,22 @@ describeInBrowser('the bank picker, on another origin than the service', () => {
     expect(await outdated().isVisible()).toBe(true);
   });
 
+  test('a page renews the list by setting src again, and keeps the chosen bank', async () => {
+    await stage.visit();
+    await stage.ask("void (picker.value = '60701190')");
+    const renamed = ALL_BANKS.map((bank) =>
+      bank['ispb'] === '60701190' ? { ...bank, name: 'ITAÚ NOVO' } : bank,
+    );
+    await stage.page.route('**/banks', (route) =>
+      route.fulfill({ headers: allowed, json: renamed }),
+    );
+    await stage.ask(`new Promise((resolve) => {
+      picker.addEventListener('load', resolve);
+      picker.src = picker.src;
+    })`);
+    expect([await code(), await stage.box().inputValue()]).toEqual(['341', 'ITAÚ NOVO']);
+  });
+
   test('without a list the field says so and accepts no text', async () => {
     await stage.startCold();
     await stage.open();
@@ -109,10 +129,6 @@ describeInBrowser('the bank picker, on another origin than the service', () => {
     expect(await stage.find('341')).toContain('341');
   });
 
-  const allowed = {
-    'access-control-allow-origin': '*',
-    'access-control-expose-headers': 'retry-after',
-  };
   const OUTAGES: [string, (route: Route) => Promise<void> | void][] = [
     ['a request that hangs', () => undefined],
     [
