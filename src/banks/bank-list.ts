@@ -1,16 +1,7 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
 import { withDeadline, type Clock } from '../clock.ts';
-import {
-  newId,
-  NO_VIEW,
-  readWait,
-  writeWait,
-  type Failing,
-  type Fleet,
-  type SavedList,
-  type View,
-} from './fleet.ts';
+import { newId, NO_VIEW, writeWait, type Fleet, type SavedList, type View } from './fleet.ts';
 import { isServableAt, type Freshness, type FreshnessPolicy } from './freshness.ts';
 import { guard, remember, type GuardPolicy, type Overridable } from './guard.ts';
 import { createListCache } from './list-cache.ts';
@@ -18,20 +9,20 @@ import type { CachedList, ServedList } from './cached-list.ts';
 import { compareLists } from './list-change.ts';
 import type { ListEvent, ListLoad, ListSource } from './list-event.ts';
 import { LoadError, STOPPING } from './load-error.ts';
-import {
-  createOperators,
-  laterListCached,
-  type Operator,
-  type RefreshResult,
-} from './operators.ts';
 import type { LoadedList } from './reading/list-reader.ts';
+import {
+  createRefreshQueue,
+  laterListCached,
+  type RefreshRequest,
+  type RefreshResult,
+} from './refresh-queue.ts';
 import { represent, type Compressors } from './representation.ts';
-import { renewalLeadMs, retryDelayMs } from './schedule.ts';
+import { createSchedule, type FailingSince } from './schedule.ts';
 
-// The list that the service serves, and when it is renewed: one loop, which looks at Redis every
-// second, takes a later list that is there, and loads one when that is due and no other replica
-// does. The list with the greater id is the later one, everywhere. With a list, nobody waits for
-// the provider, a file or Redis.
+// The list that the service serves, and how it is renewed: one loop, which looks at Redis every
+// second, takes a later list that is there, and loads one when that is due (schedule.ts) and no
+// other replica does. The list with the greater id is the later one, everywhere. With a list, nobody
+// waits for the provider, a file or Redis.
 
 export interface BankListOptions {
   readonly policy: FreshnessPolicy;
@@ -56,11 +47,8 @@ export interface ListStatus {
   /** The list, however old it is. */
   readonly cached: CachedList | undefined;
   readonly ageMs: number | undefined;
-  /**
-   * The loads that have failed, and when the first one did, in wall-clock milliseconds; undefined
-   * once a later list has come.
-   */
-  readonly failing: (Failing & { readonly sinceMs: number }) | undefined;
+  /** Undefined once a later list has come. */
+  readonly failing: FailingSince | undefined;
   /** Milliseconds until the next load is due; 0 while it is under way. */
   readonly nextLoadInMs: number;
 }
@@ -71,36 +59,22 @@ export type BankList = ReturnType<typeof createBankList>;
 const TICK_MS = 1_000;
 /** The shortest wait of the loop: nothing that goes wrong may make it spin. */
 const SHORTEST_SLEEP_MS = 50;
-/** A claim to load outlasts the load by this: an operation of Redis before it and one after it. */
-const HOLD_MARGIN_MS = 2_000;
-/** The longest time between two attempts while no list can be served. */
-const NO_LIST_MS = 60_000;
-/** At least this much of a `Retry-After` is obeyed; more where the TTL is longer. */
-const LONGEST_WAIT_MS = 3_600_000;
-
 // One closure: its variables are the state of the loop.
 // oxlint-disable-next-line max-lines-per-function
 export const createBankList = (options: BankListOptions) => {
-  const { policy, loadTimeoutMs, fleet, clock, random, compressors, emit } = options;
-  const holdMs = loadTimeoutMs + HOLD_MARGIN_MS;
-  const noListMs = Math.max(NO_LIST_MS, holdMs);
-  const longestWaitMs = Math.max(policy.ttlMs, LONGEST_WAIT_MS);
+  const { policy, loadTimeoutMs, fleet, clock, compressors, emit } = options;
   const now = (): number => clock.monotonicMs();
 
   const cache = createListCache(policy, clock);
+  const schedule = createSchedule(options);
+  const refreshes = createRefreshQueue(() => wake());
   /** What Redis has, by the newest look and by what this replica has written since. */
   let view: View = NO_VIEW;
   /** The id of the list in Redis, if that cannot be used. */
   let unusableId = '';
   /** Whether this replica has agreed with Redis on one list since it started. */
   let hasJoined = false;
-  /** Until when the load of another replica is waited for. */
-  let holdUntilMs = -Infinity;
-  let failing: ListStatus['failing'];
-  /** When the next load is due. */
-  let nextAtMs = -Infinity;
   let loading: Promise<void> | undefined;
-  const operators = createOperators(() => wake());
   /** The state that was last reported. */
   let state: Freshness = 'empty';
   const stopping = new AbortController();
@@ -115,13 +89,12 @@ export const createBankList = (options: BankListOptions) => {
    * gives way to any list there.
    */
   const ownId = (): string => (hasJoined ? (cache.served()?.list.id ?? '') : '');
-  const dueAtMs = (): number => Math.max(nextAtMs, holdUntilMs);
 
   const run = async (): Promise<void> => {
     /* oxlint-disable no-await-in-loop -- one step after the other */
     while (!stopping.signal.aborted) {
-      if (!loading && (operators.isWaiting() || now() >= dueAtMs())) {
-        loading = loadOnce(operators.next()).finally(() => {
+      if (!loading && (!refreshes.isEmpty() || schedule.dueInMs() <= 0)) {
+        loading = loadOnce(refreshes.next()).finally(() => {
           loading = undefined;
           wake();
         });
@@ -136,7 +109,7 @@ export const createBankList = (options: BankListOptions) => {
   };
 
   const sleep = async (): Promise<void> => {
-    const untilDueMs = Math.max(SHORTEST_SLEEP_MS, dueAtMs() - now());
+    const untilDueMs = Math.max(SHORTEST_SLEEP_MS, schedule.dueInMs());
     await new Promise<void>((resolve) => {
       const cancel = clock.after(loading ? TICK_MS : Math.min(TICK_MS, untilDueMs), resolve);
       wake = () => {
@@ -156,7 +129,7 @@ export const createBankList = (options: BankListOptions) => {
 
   /** Reports a list that has aged. Once there is none to serve, the wait for a load has a bound. */
   const noteAge = (): void => {
-    if (!cache.served()) nextAtMs = Math.min(nextAtMs, now() + noListMs);
+    if (!cache.served()) schedule.noteNoList();
     if (state === cache.state()) return;
     state = cache.state();
     emit({ type: 'list-aged', state });
@@ -182,31 +155,22 @@ export const createBankList = (options: BankListOptions) => {
     return result;
   };
 
-  /** Waits as the hold in Redis asks, by this replica's own clock. */
+  /** Waits as the hold in Redis asks. */
   const obeyHold = (): void => {
-    const wait = readWait(view.hold);
-    // A load is waited for only as long as its hold is there; a wait is remembered.
-    holdUntilMs = wait ? -Infinity : now() + Math.min(view.holdLeftMs, noListMs);
-    if (!wait || wait.id === failing?.id || wait.id < (cache.get()?.id ?? '')) return;
-    nextAtMs = Math.max(nextAtMs, now() + Math.min(view.holdLeftMs, longestWaitMs));
-    if (wait.id < (failing?.id ?? '')) return;
-    noteFailure(wait);
-    emit({ type: 'load-failed-elsewhere', error: wait.error, state: cache.state() });
-  };
-
-  const noteFailure = (failure: Failing): void => {
-    failing = { ...failure, sinceMs: failing?.sinceMs ?? clock.wallMs() };
+    const failure = schedule.noteHold(view.hold, view.holdLeftMs, cache.get()?.id ?? '');
+    if (!failure) return;
+    emit({ type: 'load-failed-elsewhere', error: failure.error, state: cache.state() });
     changes.emit('change');
   };
 
-  const loadOnce = async (operator: Operator | undefined): Promise<void> => {
+  const loadOnce = async (request: RefreshRequest | undefined): Promise<void> => {
     const base = view;
     const mine = randomUUID();
     const asked = { askedAtMs: now(), changedAtMs: clock.wallMs() };
-    const claim = await fleet.replaceHold(base.hold, mine, holdMs);
+    const claim = await fleet.replaceHold(base.hold, mine, schedule.claimMs);
     if (claim === 'taken') {
       // Another replica was quicker: look again.
-      if (operator) operators.putBack(operator);
+      if (request) refreshes.putBack(request);
       return;
     }
     const isClaimed = claim !== 'no_redis';
@@ -218,59 +182,50 @@ export const createBankList = (options: BankListOptions) => {
       randomInt(1_000_000),
     );
     try {
-      const result = await renew({ id, ...asked }, operator);
-      operator?.resolve(result);
+      const result = await renew({ id, ...asked }, request);
+      request?.resolve(result);
     } catch (thrown) {
       const error = stopping.signal.aborted ? STOPPING : LoadError.from(thrown);
       // A failure says nothing about a list that was requested later.
       if (ownId() <= id) {
-        const failure = { id, attempts: (failing?.attempts ?? 0) + 1, error };
-        const [hold, ms] = settleFailure(failure, base, now() - asked.askedAtMs);
+        const wait = error === STOPPING ? undefined : noteFailure(id, error, asked.askedAtMs);
+        // A fault of this replica must not make the others wait: the earlier hold comes back.
+        const [hold, ms] = error.isLocal || !wait ? [base.hold, base.holdLeftMs] : wait;
         if (isClaimed) await fleet.replaceHold(mine, hold, ms);
       }
-      operator?.resolve({ outcome: 'failed', error });
+      request?.resolve({ outcome: 'failed', error });
     }
   };
 
   /** Loads a list and takes it, unless a later one has come. @throws {LoadError} */
   const renew = async (
     asked: Pick<CachedList, 'id' | 'askedAtMs' | 'changedAtMs'>,
-    operator: Operator | undefined,
+    request: RefreshRequest | undefined,
   ): Promise<RefreshResult> => {
     const { json, ...loaded } = await options.load(stopping.signal);
     const representations = await represent(json, cache.get()?.representations, compressors);
     // No await from here until the list is taken: it replaces what it is compared with.
-    if (ownId() > asked.id) return laterListCached(operator);
+    if (ownId() > asked.id) return laterListCached(request);
     const durationMs = now() - asked.askedAtMs;
     const base = cache.served()?.list;
-    const reasons = guard(loaded, base, options.guard, operator?.overrides ?? [], now());
+    const reasons = guard(loaded, base, options.guard, request?.overrides ?? [], now());
     const memory = remember(base, loaded, reasons.length > 0, now(), options.guard);
     take({ ...loaded, ...memory, ...asked, representations }, 'provider', {
       durationMs,
       publishableFields: loaded.publishableFields,
       accepted:
-        operator && reasons.length > 0 ? { reasons, requestId: operator.requestId } : undefined,
+        request && reasons.length > 0 ? { reasons, requestId: request.requestId } : undefined,
     });
     const published = await publish();
-    if (published === 'later_list') return laterListCached(operator);
+    if (published === 'later_list') return laterListCached(request);
     return { outcome: 'ok', isShared: fleet.hasRedis ? published === 'written' : undefined };
   };
 
-  /** What follows from a failed load. @returns the hold that replaces `base`, and for how long */
-  const settleFailure = (failure: Failing, base: View, durationMs: number) => {
-    const { attempts, error } = failure;
-    const retryAfterMs = Math.min(error.retryAfterMs ?? 0, longestWaitMs);
-    // A load that an operator asked for does not shorten the wait that there was.
-    const leftMs = failing ? nextAtMs - now() : 0;
-    const waitMs = Math.max(retryDelayMs(attempts, policy.ttlMs, random()), retryAfterMs, leftMs);
-    if (error !== STOPPING) {
-      // In a fleet another replica makes the next attempt, from another address.
-      nextAtMs = Math.max(nextAtMs, now() + waitMs + (view.up ? TICK_MS : 0));
-      noteFailure(failure);
-      emit({ type: 'load-failed', error, state: cache.state(), durationMs });
-    }
-    // A fault of this replica must not make the others wait: the earlier hold comes back.
-    if (error.isLocal) return [base.hold, base.holdLeftMs] as const;
+  /** @returns the hold that makes all replicas wait, and for how long */
+  const noteFailure = (id: string, error: LoadError, askedAtMs: number) => {
+    const { failure, waitMs } = schedule.noteFailure(id, error, view.up);
+    emit({ type: 'load-failed', error, state: cache.state(), durationMs: now() - askedAtMs });
+    changes.emit('change');
     return [writeWait(failure), waitMs] as const;
   };
 
@@ -286,12 +241,7 @@ export const createBankList = (options: BankListOptions) => {
         Math.max(list.changedAtMs, (previous?.changedAtMs ?? -Infinity) + 1_000);
     const taken = { ...list, changedAtMs };
     cache.set(taken);
-    const dueMs =
-      taken.askedAtMs + policy.ttlMs - renewalLeadMs(policy.ttlMs, loadTimeoutMs, random());
-    if (!failing || taken.id > failing.id) {
-      failing = undefined;
-      nextAtMs = dueMs;
-    } else nextAtMs = Math.max(nextAtMs, dueMs);
+    schedule.noteList(taken);
     state = cache.state();
     options.save?.(taken);
     const { maxShrink } = options.guard;
@@ -314,6 +264,7 @@ export const createBankList = (options: BankListOptions) => {
       const served = cache.served();
       if (served) return served;
       if (stopping.signal.aborted) throw STOPPING;
+      const failing = schedule.failing();
       if (failing) throw failing.error;
       // oxlint-disable-next-line no-await-in-loop -- until there is a list or a failure
       await once(changes, 'change', { signal });
@@ -335,7 +286,8 @@ export const createBankList = (options: BankListOptions) => {
         clock,
         signal,
         timeoutError: () =>
-          failing?.error ?? new LoadError('timeout', `no list within ${loadTimeoutMs} ms`),
+          schedule.failing()?.error ??
+          new LoadError('timeout', `no list within ${loadTimeoutMs} ms`),
       }),
     status: (): ListStatus => {
       const cached = cache.get();
@@ -343,12 +295,12 @@ export const createBankList = (options: BankListOptions) => {
         state: cache.state(),
         cached,
         ageMs: cache.ageMs(),
-        failing,
-        nextLoadInMs: loading ? 0 : Math.max(0, nextAtMs - now()),
+        failing: schedule.failing(),
+        nextLoadInMs: loading ? 0 : schedule.ownInMs(),
       };
     },
     /** Milliseconds after which a request that got no list can be repeated. */
-    retryInMs: (): number => Math.min(noListMs, Math.max(0, dueAtMs() - now())),
+    retryInMs: schedule.retryInMs,
     /**
      * Loads the list now, whatever the back-off says, after a load that is under way. Operators who
      * wait for the same overrides share one load.
@@ -357,7 +309,7 @@ export const createBankList = (options: BankListOptions) => {
      */
     refresh: (overrides: readonly Overridable[] = [], requestId = ''): Promise<RefreshResult> => {
       if (stopping.signal.aborted) return Promise.resolve({ outcome: 'failed', error: STOPPING });
-      return operators.ask(overrides, requestId);
+      return refreshes.add(overrides, requestId);
     },
     /** Takes a list of the snapshot, if it may be served, and looks at Redis once. */
     restore: async (saved: SavedList | undefined): Promise<void> => {
@@ -374,7 +326,7 @@ export const createBankList = (options: BankListOptions) => {
       stopping.abort(STOPPING);
       wake();
       await running;
-      operators.endAll();
+      refreshes.endAll();
       changes.emit('change');
     },
   };

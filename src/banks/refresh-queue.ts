@@ -1,7 +1,7 @@
 import type { Overridable } from './guard.ts';
 import { STOPPING, type LoadError } from './load-error.ts';
 
-// The operators who wait for a load that they asked for, in the order in which they asked.
+// The loads that operators have asked for with POST /refresh, in the order in which they asked.
 
 /** What became of an operator's load. */
 export type RefreshResult =
@@ -14,32 +14,32 @@ export type RefreshResult =
   | { readonly outcome: 'overtaken' }
   | { readonly outcome: 'failed'; readonly error: LoadError };
 
-export interface Operator {
+export interface RefreshRequest {
   /** The reasons for which the guard does not refuse this one list. */
   readonly overrides: readonly Overridable[];
-  /** Of the operator's request, for the log. */
+  /** For the log. */
   readonly requestId: string;
   readonly result: Promise<RefreshResult>;
   readonly resolve: (result: RefreshResult) => void;
 }
 
-/** @param onAsked called when there is one more load to make */
-export const createOperators = (onAsked: () => void) => {
-  const waiting: Operator[] = [];
+/** @param onAdded called when there is one more load to make */
+export const createRefreshQueue = (onAdded: () => void) => {
+  const waiting: RefreshRequest[] = [];
   return {
-    isWaiting: (): boolean => waiting.length > 0,
-    /** The one whose turn it is, who waits here no longer. */
-    next: (): Operator | undefined => waiting.shift(),
-    /** Makes it this operator's turn again. */
-    putBack: (operator: Operator): void => void waiting.unshift(operator),
+    isEmpty: (): boolean => waiting.length === 0,
+    /** Takes the first one out. */
+    next: (): RefreshRequest | undefined => waiting.shift(),
+    /** Makes it the first one again. */
+    putBack: (request: RefreshRequest): void => void waiting.unshift(request),
     /** Operators who wait for the same overrides share one load. */
-    ask: (overrides: readonly Overridable[], requestId: string): Promise<RefreshResult> => {
+    add: (overrides: readonly Overridable[], requestId: string): Promise<RefreshResult> => {
       const same = waiting.find((other) => other.overrides.join() === overrides.join());
       if (same) return same.result;
       let resolve = (_result: RefreshResult): void => {};
       const result = new Promise<RefreshResult>((settle) => (resolve = settle));
       waiting.push({ overrides, requestId, result, resolve });
-      onAsked();
+      onAdded();
       return result;
     },
     /** Ends all waits, because the service stops. */
@@ -50,7 +50,7 @@ export const createOperators = (onAsked: () => void) => {
 };
 
 /** An acceptance is of one list; otherwise any list that was asked for later will do. */
-export const laterListCached = (operator: Operator | undefined): RefreshResult =>
-  operator && operator.overrides.length > 0
+export const laterListCached = (request: RefreshRequest | undefined): RefreshResult =>
+  request && request.overrides.length > 0
     ? { outcome: 'overtaken' }
     : { outcome: 'ok', isShared: true };
