@@ -100,7 +100,7 @@ export class Connection {
 
   private respondOnHotPath(bytes: Buffer): boolean {
     const { socket, shared } = this;
-    const responded = shared.phase === 'open' && shared.respondToHead?.(bytes, socket);
+    const responded = shared.respondToHead?.(bytes, socket, shared.phase !== 'open');
     if (!responded) return false;
     this.isLast = responded.isLast;
     this.enter('responding');

@@ -26,11 +26,12 @@ interface HotResponse extends PreparedResponse {
 
 /**
  * Responds on `socket` if `bytes` are the whole head of an ordinary request; undefined: node:http
- * must.
+ * must. `isEnding`: the connection ends with the response, whatever the client wants.
  */
 export type RespondToHead = (
   bytes: Buffer,
   socket: Socket,
+  isEnding: boolean,
 ) => (Pick<HotResponse, 'end'> & Pick<OrdinaryRequest, 'isLast'>) | undefined;
 
 export const createRespondToHead = (
@@ -39,13 +40,14 @@ export const createRespondToHead = (
 ): RespondToHead => {
   const read = createOrdinaryRequestReader(path, headers);
   const write = createWriteResponse(keepAliveTimeoutMs);
-  return (bytes, socket) => {
+  return (bytes, socket, isEnding) => {
     try {
       const request = read(bytes, socket);
       const response = request && respond(request);
       if (!response) return undefined;
-      write(socket, response, request.isLast);
-      return { isLast: request.isLast, end: response.end };
+      const isLast = isEnding || request.isLast;
+      write(socket, response, isLast);
+      return { isLast, end: response.end };
     } catch (error) {
       onError(error);
       return undefined;

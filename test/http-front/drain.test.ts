@@ -60,6 +60,7 @@ test('during its notice each response ends its connection; then it closes idle o
     expect(answersIn(client)).toBe(2);
     expect(client.received()).toContain('\r\nConnection: close\r\n');
   }
+  expect(hot.received().match(/\[GET \/hot\]/g)).toHaveLength(2);
   await eventually(() => connectionsOf(url) === 4);
   const isClosed = Promise.all([cold, silent, half].map(({ socket }) => once(socket, 'close')));
   rig.clock.advance(1);
