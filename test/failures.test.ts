@@ -102,7 +102,7 @@ test.each<[behaviour: Behaviour, cold: number | string, warm: string, change: st
   ['retyped-field', BANKS.length, 'drifted', 'code: a string in 100 % of entries before, 0 % now'],
   ['thinned-field', BANKS.length, 'drifted', 'name: filled in 100 % of entries before, 50 % now'],
   ['duplicates', 1, 'shrunk', ''],
-  ['paginated', 50, 'shrunk', ''],
+  ['paginated', 50, 'shrunk', 'the response names a next page; see PROVIDER_QUERY'],
 ])(
   'while the provider does %s, a service without a list gets %s; one with a list serves it and says %s',
   async (behaviour, cold, warm, change) => {

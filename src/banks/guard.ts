@@ -1,7 +1,7 @@
 import { formatCount } from '../format.ts';
 import { LoadError } from './load-error.ts';
 import { countUnusable, describeUnusable, type FieldRule } from './reading/entry.ts';
-import type { ListContent, ReadList } from './reading/list-reader.ts';
+import type { ListContent, LoadedList } from './reading/list-reader.ts';
 import { countFilled, JSON_TYPES, MAX_FIELD_NAMES } from './reading/profile.ts';
 import { showName } from './reading/provider-fields.ts';
 
@@ -59,7 +59,7 @@ type Compared = Omit<ListContent, 'json'>;
 /** The cached list, as far as the guard needs it. */
 export type GuardedList = GuardMemory & Compared;
 /** The loaded list. */
-type Offered = Omit<ReadList, 'json'>;
+type Offered = Omit<LoadedList, 'json'>;
 
 /** Without BANK_FIELDS a provider could send other names each day. */
 const MAX_SHARES = MAX_FIELD_NAMES * (JSON_TYPES.length + 1);
@@ -178,13 +178,18 @@ const assertUsable = ({ count, rejected }: Offered, policy: GuardPolicy): void =
 };
 
 const findShrinkage = (
-  { count }: Compared,
+  { count, hasNextPage }: Offered,
   marks: Marks,
   { maxShrink }: GuardPolicy,
 ): LoadError | undefined =>
   count < (1 - maxShrink) * marks.count - ROUNDING
-    ? new LoadError('shrunk', `the list shrank from ${marks.count} to ${count} entries`)
+    ? new LoadError(
+        'shrunk',
+        `the list shrank from ${marks.count} to ${count} entries${hasNextPage ? NEXT_PAGE : ''}`,
+      )
     : undefined;
+
+const NEXT_PAGE = ', and the response names a next page; see PROVIDER_QUERY';
 
 const findDrift = (
   next: Compared,

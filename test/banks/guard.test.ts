@@ -26,8 +26,10 @@ const POLICY: GuardPolicy = {
   maxStaleMs: 7 * DAY,
 };
 
-const read = (banks: readonly unknown[], fields?: readonly FieldRule[]) =>
-  readList(Buffer.from(JSON.stringify(banks)), { fields, requiredFields: [] });
+const read = (banks: readonly unknown[], fields?: readonly FieldRule[]) => ({
+  ...readList(Buffer.from(JSON.stringify(banks)), { fields, requiredFields: [] }),
+  hasNextPage: false,
+});
 
 /** This many banks; with another name, another content. */
 const banks = (count: number, name = 'A') =>
