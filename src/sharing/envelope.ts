@@ -133,7 +133,8 @@ export const createEnvelope = (options: EnvelopeOptions) => {
 
 const FIRST_LINE = new RegExp(`^${ENVELOPE_START}(?<id>\\d{22}) (?<mac>[\\w-]{43})$`);
 
-const damaged = (): StoreError => new StoreError('has a damaged list; ignored');
+const damaged = (): StoreError =>
+  new StoreError('has a damaged list, or one of another version; ignored');
 
 /** The bytes before and after the first line break; nothing before it where that is too far on. */
 const splitLine = (bytes: Buffer, maxBytes: number): readonly [Buffer, Buffer] => {

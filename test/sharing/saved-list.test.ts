@@ -18,7 +18,7 @@ import { eventually } from '../helpers/wait-until.ts';
 
 const KEY = 'a signing key of more than 32 characters';
 const HOUR = 3_600_000;
-const DAMAGED = 'has a damaged list; ignored';
+const DAMAGED = 'has a damaged list, or one of another version; ignored';
 const UNSIGNED = 'has a list that is not signed with the signing key; ignored';
 const OTHER_CONFIGURATION = 'has a list that was saved with another configuration; ignored';
 const NOT_PUBLISHABLE = 'has a list that this service would not publish; ignored';
