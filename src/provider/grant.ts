@@ -42,6 +42,7 @@ export interface Grant {
   readonly lifetimeMs: number;
 }
 
+/** What stands beside the token. */
 const GRANT = z.looseObject({
   token_type: z
     .string()
@@ -81,7 +82,8 @@ export const readGrant = (
   if (status < 300 && typeof token === 'string') {
     const problem = secretProblem('PROVIDER_ACCESS_TOKEN', token, environment);
     if (problem !== undefined) throw noToken(`grants a token that ${problem}`);
-    const grant = GRANT.safeParse(value);
+    const around = valueAt(value, field.slice(0, Math.max(0, field.lastIndexOf('.'))));
+    const grant = GRANT.safeParse(isJsonObject(around) ? around : value);
     if (!grant.success) throw noToken('grants a token whose token_type is not Bearer');
     return { token, lifetimeMs: 1_000 * grant.data.expires_in };
   }

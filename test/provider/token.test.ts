@@ -145,11 +145,12 @@ describe('the client-credentials grant', () => {
     [0, 'banks 401', 'token 200', 'banks 200'],
     [null, 'banks 401', 'token 200', 'banks 200'],
   ])(
-    'a grant with expires_in %p is used for as long as it says, or until a 401',
+    'a grant with expires_in %p beside the token is used for as long as it says, or until a 401',
     async (expires_in, ...requests) => {
       await startGranted({
+        env: { PROVIDER_TOKEN_FIELD: 'data.access_token' },
         before: (emulator) =>
-          emulator.behaveToken('healthy', (grant) => ({ ...grant, expires_in })),
+          emulator.behaveToken('healthy', (grant) => ({ data: { ...grant, expires_in } })),
       });
       await eventually(hasList);
       rig.clock.skip(3_600_001);
