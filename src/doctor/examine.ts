@@ -41,7 +41,7 @@ export const examine = async (config: Config, options: PartsOptions) => {
   const verdict = isServed ? 'This configuration can serve a list.' : CANNOT_SERVE;
   const rest =
     isServed && failed.length > 0 ? ` But it does not all work: ${failed.join(', ')}.` : '';
-  const fields = body ? describeFields(config, body) : [];
+  const fields = body ? describeFields(config, body, isServed) : [];
   const lines = [...steps.flatMap(renderStep), ...fields, '', verdict + rest, ''];
   return { text: lines.join('\n'), works: failed.length === 0 };
 };

@@ -51,8 +51,15 @@ const describeList = (
   };
 };
 
-/** What its entries have, and what fits it; nothing where there is no list. */
-export const describeFields = ({ banks }: Config, body: Buffer): readonly string[] => {
+/**
+ * What its entries have, and what fits it; nothing where there is no list. BANK_FIELDS is suggested
+ * unless it has been chosen, and the list is served with it.
+ */
+export const describeFields = (
+  { banks }: Config,
+  body: Buffer,
+  isServed: boolean,
+): readonly string[] => {
   const listPath = findListPath(parseJson(new TextDecoder().decode(body)), banks.listPath);
   let read: ReadList;
   try {
@@ -67,9 +74,13 @@ export const describeFields = ({ banks }: Config, body: Buffer): readonly string
     ...(listPath === banks.listPath
       ? []
       : ['', 'The list is here:', `  BANK_LIST=${listPath ?? ''}`]),
-    '',
-    'Every field of the provider. Keep those that browsers need, in their order:',
-    `  BANK_FIELDS=${suggestFields(read.publishableFields).join(',')}`,
+    ...(isServed && banks.fields
+      ? []
+      : [
+          '',
+          'Every field of the provider. Keep those that browsers need, in their order:',
+          `  BANK_FIELDS=${suggestFields(read.publishableFields).join(',')}`,
+        ]),
   ];
 };
 
