@@ -25,6 +25,9 @@ export const RETRIES: Action = {
   command: 'refresh',
 };
 const withDoctor = (text: string): Action => ({ text, command: 'doctor' });
+/** Of a list that is compared with the cached one. */
+const UNLESS_ACCEPTED =
+  'If you do not accept it, users get the cached list until that expires. After that the next list is compared with nothing; to keep the cached one for longer, raise CACHE_MAX_STALE and restart.';
 export const RUN_DOCTOR = withDoctor(
   'The doctor makes one request to the provider, tries stores and ports, and reports each step:',
 );
@@ -46,6 +49,7 @@ export const FAILURE_KINDS = {
       'The provider cannot be reached. It is down, or something in between is: DNS, network, proxy or TLS.',
     actions: [
       'Check the address and its port, and the DNS and the network of this machine. Inside a container, localhost is the container itself.',
+      'If the details name its certificate, tell the provider, and check the clock of this machine.',
       'If the details name a proxy, check its address, user and password in HTTPS_PROXY or HTTP_PROXY, or ask who runs it to allow this host. If this host needs no proxy, add it to NO_PROXY.',
       RETRIES,
       RUN_DOCTOR,
@@ -88,10 +92,10 @@ export const FAILURE_KINDS = {
     summary:
       'The provider rejects the access token: it has expired, was revoked, or belongs to the other environment.',
     actions: [
-      'Install a valid token. A token file is read again automatically; a changed environment variable needs a restart. If the token is granted, check that token endpoint and provider belong together.',
+      'Install a valid token. A token file is read again automatically; a changed environment variable needs a restart. If the token is granted, check that token endpoint and provider belong together. Some providers answer 401 too if an API key is missing or wrong (PROVIDER_HEADERS).',
       RUN_DOCTOR,
     ],
-    variables: [TOKEN, BASE_URL_VARIABLES],
+    variables: [TOKEN, 'PROVIDER_HEADERS', BASE_URL_VARIABLES],
   },
   /** The token endpoint has responded, and gives no token. */
   no_token: {
@@ -118,7 +122,7 @@ export const FAILURE_KINDS = {
     summary:
       'The provider responds with a status other than 200, such as 403, 404 or a redirect, which is not followed.',
     actions: [
-      'Check the base address, and the rights that these credentials have. With 403, ask whether an API key is needed (PROVIDER_HEADERS), or whether addresses must be registered.',
+      'Check the base address, to which the service adds /api/v1/banks, and the rights that these credentials have. With 403, ask whether an API key is needed (PROVIDER_HEADERS), or whether addresses must be registered.',
       RUN_DOCTOR,
     ],
     variables: [BASE_URL_VARIABLES, 'PROVIDER_HEADERS', 'PROVIDER_QUERY', TOKEN],
@@ -212,6 +216,7 @@ export const FAILURE_KINDS = {
     actions: [
       'Ask the provider whether that many banks are really gone.',
       { text: 'If they are, accept this one list:', command: 'refresh?accept=shrunk' },
+      UNLESS_ACCEPTED,
     ],
     variables: ['GUARD_MAX_SHRINK'],
   },
@@ -229,6 +234,7 @@ export const FAILURE_KINDS = {
         text: 'If the new list is right as it is, and your frontends can read it, accept this one list:',
         command: 'refresh?accept=drifted',
       },
+      UNLESS_ACCEPTED,
     ],
     variables: ['BANK_FIELDS', 'GUARD_MAX_DRIFT'],
   },

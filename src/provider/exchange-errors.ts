@@ -23,6 +23,7 @@ const EXPLANATIONS: readonly (readonly [codes: RegExp, says: string])[] = [
     /^UNABLE_TO_VERIFY_LEAF_SIGNATURE$/,
     'its certificate is not trusted, and it does not send that of the issuer (openssl s_client -showcerts shows what it sends); put the issuer’s into PROVIDER_TLS_CA_FILE',
   ],
+  [/WRONG_VERSION_NUMBER/, 'it does not use TLS on this port; check the scheme and the port'],
   // Node has no code of its own for these.
   [/^UNSPECIFIED$/, 'its certificate is refused; most likely its key or its signature is too weak'],
   [

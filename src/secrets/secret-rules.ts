@@ -79,7 +79,7 @@ export const secretParts = (name: SecretName, text: string): readonly string[] =
 const isRedisUrl = (text: string): boolean =>
   /^rediss?:\/\/[^/?#]+(?:\/\d*)?$/.test(text) && isAddress(text);
 const NO_REDIS_URL =
-  'is not a Redis address; use one such as redis://host:6379 or rediss://user:password@host:6379/2, without a query, and in a password %3F for ?, %23 for # and %25 for %';
+  'is not a Redis address; use one such as redis://host:6379 or rediss://user:password@host:6379/2, without a query, and in a password %2F for /, %3F for ?, %23 for # and %25 for %';
 
 /** Whether `text` is a URL in which each % begins an escape (RFC 3986 section 2.1). */
 export const isAddress = (text: string): boolean => {

@@ -93,6 +93,6 @@ const whatUsersGet = ({
   return {
     severity: 'ok',
     headline: 'Users get the current list.',
-    meaning: 'Every request is answered from the cached list, and renewals succeed.',
+    meaning: 'Every request is answered from the cached list.',
   };
 };
