@@ -5,7 +5,8 @@ import { StoreError } from './store-report.ts';
 
 // One connection to Redis, or to a Redis Cluster, by the client library, and the three scripts: the
 // only file that knows the library. A user needs the rights
-// ~banks-bff:* +eval +time +getrange +pttl +set, and +hello +client +cluster for the library.
+// ~banks-bff:* +eval +time +getrange +pttl +set, and +hello +client +cluster for the library
+// (+select where the address names a database).
 
 export interface RedisClient {
   /** What is there, at one moment; the list is sent unless its id is `known`. */

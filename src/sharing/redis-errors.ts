@@ -15,7 +15,7 @@ const REASONS: Readonly<Record<string, string>> = {
   WRONGPASS: 'refuses the user or the password',
   NOAUTH: 'requires a password',
   NOPERM:
-    'does not let this user run what is needed: ~banks-bff:* +eval +time +getrange +pttl +set +hello +client +cluster',
+    'does not let this user run what is needed: ~banks-bff:* +eval +time +getrange +pttl +set +hello +client +cluster, and +select for a database by number',
   WRONGTYPE: 'has something else under the names that begin with banks-bff:',
   OOM: 'is full',
   MAXCLIENTS: 'has no connection left; raise its maxclients',
