@@ -137,7 +137,7 @@ test('a bank has the published fields, with any type before the first list, and 
   expect(openApi.bank).toHaveProperty('properties.site', {});
   const [first] = await expectBanksFit(openApi);
   expect(openApi.check('Bank', { ...Object(first), name: null })).toBe(false);
-  const later = await replace([{ code: 1, ispb: '00000000', name: 'A' }]);
+  const later = await replace(['A', 'B', 'C'].map((name) => ({ code: 1, ispb: name, name })));
   expect(later.bank).toHaveProperty('properties.code', { type: 'number' });
 });
 

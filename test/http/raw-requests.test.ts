@@ -81,6 +81,7 @@ const ENDED: readonly (readonly [name: string, bytes: string])[] = [
   ['2,000 requests', `${GET}\r\n${`${GET}\r\n`.repeat(2_000)}`],
   ['garbage', `${GET}\r\ngarbage\r\n\r\n${long(2_000_000)}`],
   ['content that has not come yet', `${GET}Content-Length: 5\r\n\r\n`],
+  ['chunks that have not come yet', `${GET}${CHUNKED}\r\n`],
   ['content, and a request', `${GET}Content-Length: 5\r\n\r\nhello${HEALTH}`],
   ['a body of 1 MB, at the end', `${GET}Content-Length: 1000000\r\n\r\n${long(1_000_000)}`],
   ['a body of unknown length, at the end', `${GET}${CHUNKED}\r\n5\r\nhello\r\n0\r\n\r\n`],

@@ -3,10 +3,12 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import supertest from 'supertest';
 import { LIMITS } from '../../src/http-front/limits.ts';
-import { BANKS, makeBanks } from '../helpers/emulate.ts';
+import { BANKS, emulate, makeBanks } from '../helpers/emulate.ts';
 import { metricsOf } from '../helpers/management-port.ts';
+import { createManualClock } from '../helpers/manual-clock.ts';
 import { ALERT_RULES, DASHBOARD, TESTS_OF_RULES } from '../helpers/repository.ts';
 import { openRaw, sendRaw } from '../helpers/raw-http.ts';
+import { describeWithRedis, redisOfTest } from '../helpers/redis-server.ts';
 import {
   advanceToLoad,
   clientCredentialsEnv,
@@ -151,6 +153,24 @@ test('loads are counted by outcome, calls by class of status and duration; the k
     [`${calls}_bucket{le="5",status="none"}`]: 1,
     [`${calls}_bucket{le="+Inf",status="none"}`]: 1,
     [`${calls}_sum{status="none"}`]: 5,
+  });
+});
+
+describeWithRedis('with Redis', () => {
+  test('a failed load counts for the replica that made it, and shows on all', async () => {
+    const redis = await redisOfTest();
+    const env = { CACHE_REDIS_URL: redis.url };
+    const [clock, provider] = [createManualClock(), await emulate()];
+    const other = await startLoadedRig({ env, provider, clock });
+    rig = await startLoadedRig({ env, provider, clock });
+    await provider.behave('unavailable');
+    await other.service.list.refresh();
+    const failing = 'banks_refresh_failing{kind="unavailable"}';
+    await eventually(async () => {
+      clock.advance(100);
+      return (await metricsOf(rig.managementUrl))[failing] === 1;
+    });
+    await expectSamples({ 'banks_refreshes_total{outcome="unavailable"}': 0 });
   });
 });
 
