@@ -2,8 +2,6 @@ import 'banks-bff-picker/react';
 import { useState } from 'react';
 import { createRoot } from 'react-dom/client';
 
-// React 19 sets an element's properties and listens to its events by itself.
-
 const Transfer = () => {
   const [bank, setBank] = useState('');
   const [sent, setSent] = useState('');
@@ -26,7 +24,13 @@ const Transfer = () => {
         />
       </p>
       <button>Continuar</button>
-      <button type="button" onClick={() => setBank('')}>
+      <button
+        type="button"
+        onClick={() => {
+          setBank('');
+          setSent('');
+        }}
+      >
         Recomeçar
       </button>
       <p>
