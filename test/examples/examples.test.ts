@@ -45,6 +45,31 @@ describeInBrowser('the example in', () => {
     expect(stage.complaints).toEqual([]);
   });
 
+  test('React compiles and hears the events that its README names, and no others', async () => {
+    const cwd = join(scratch, 'examples/react');
+    const page = `import 'banks-bff-picker/react';
+      import type { JSX } from 'react';
+      import { createRoot } from 'react-dom/client';
+      const heard: string[] = [];
+      const hear = (...what: string[]) => { heard.push(what.join()); document.title = heard.sort().join(' '); };
+      createRoot(document.body).render(<>
+        <bank-picker src="http://localhost:3000/banks" value="99999999"
+          onload={({ detail }) => hear('load', detail.toFixed())} onmissing={({ detail }) => hear('missing', detail.trim())} />
+        <bank-picker src="/nothing" onerror={({ detail }) => hear('error', detail.code)} />
+      </>);
+      // @ts-expect-error React would not hear it
+      export const load: JSX.IntrinsicElements['bank-picker'] = { onLoad: () => {} };
+      // @ts-expect-error React would not hear it
+      export const error: JSX.IntrinsicElements['bank-picker'] = { onError: () => {} };`;
+    writeFileSync(join(cwd, 'src/main.tsx'), page);
+    const run = (...args: string[]) => promisify(execFile)('npm', args, { cwd });
+    await run('ci', '--no-audit', '--no-fund');
+    await run('run', 'build');
+    await stage.openSite(join(cwd, 'dist'));
+    await stage.page.waitForFunction("document.title.split(' ').length === 3");
+    expect(await stage.page.title()).toBe('error,not_a_list load,513 missing,99999999');
+  });
+
   test('the bank picker adds as much to a page that Vite builds as its README says', async () => {
     const cwd = join(scratch, 'examples/vue');
     await promisify(execFile)('npm', ['ci', '--no-audit', '--no-fund'], { cwd });
