@@ -12,6 +12,8 @@ import { DEFAULT_ACCESS_TOKEN, startEmulator, type Call } from './emulator.ts';
 
 const HOST = '127.0.0.1';
 const CONTROL_PORT = 4001;
+/** The same at each start, so that an open page goes on working. */
+const PICKER_PORT = 4002;
 
 /**
  * Where Vite shows a page while it is written, and after it was built: the examples run as they
@@ -33,14 +35,16 @@ const run = async (): Promise<void> => {
     const time = new Date().toISOString().slice(11, 19);
     write(`${time}  emulator: ${method} ${path} -> ${status ?? 'no response'}\n`);
   };
-  // Where the documented port is in use, another one is printed.
+  // Where a documented port is in use, another one is printed.
   const emulator = await startEmulator({ controlPort: CONTROL_PORT, onCallEnd }).catch(() =>
     startEmulator({ onCallEnd }),
   );
   // The configuration needs the page's origin, and the page needs the address of the service, which
   // starts last.
   let banksUrl = '';
-  const picker = await startDemoPage(() => banksUrl);
+  const picker = await startDemoPage(() => banksUrl, PICKER_PORT).catch(() =>
+    startDemoPage(() => banksUrl),
+  );
   const config = parseConfig({
     HOST,
     PORT: env['PORT'],

@@ -5,8 +5,8 @@ import { createRequire } from 'node:module';
 import { dirname } from 'node:path';
 import express from 'express';
 
-// Serves the bank picker's page, and the element that it uses, from an origin of its own, on a free
-// port of loopback. It knows nothing of the list: the browser asks the service for that, and the
+// Serves the bank picker's page, and the element that it uses, from an origin of its own, on
+// loopback. It knows nothing of the list: the browser asks the service for that, and the
 // page's policy lets it ask nobody else.
 
 export interface DemoPage {
@@ -21,8 +21,11 @@ const page = readFileSync(resolve('#demo-page/index.html'), 'utf8');
 const pageFolder = dirname(resolve('#demo-page/index.html'));
 const pickerFolder = dirname(resolve('banks-bff-picker/package.json'));
 
-/** @param banksUrl the service's `/banks`; asked at each visit, for a service that starts later */
-export const startDemoPage = async (banksUrl: () => string): Promise<DemoPage> => {
+/**
+ * @param banksUrl the service's `/banks`; asked at each visit, for a service that starts later
+ * @param port by default a free one
+ */
+export const startDemoPage = async (banksUrl: () => string, port = 0): Promise<DemoPage> => {
   const app = express()
     .disable('x-powered-by')
     .use((_req, res, next) => {
@@ -44,7 +47,7 @@ export const startDemoPage = async (banksUrl: () => string): Promise<DemoPage> =
     .get('/bank-picker/:module.js', ({ params }, res) =>
       res.sendFile(`${params.module}.js`, { root: pickerFolder }),
     );
-  const server = createServer(app).listen(0, '127.0.0.1');
+  const server = createServer(app).listen(port, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();
   return {
