@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
 import { describeInBrowser } from '../../../test/helpers/browser.ts';
 import { createStage } from '../../../test/helpers/browser-stage.ts';
@@ -25,6 +26,18 @@ describeInBrowser('the bank picker, as a field of a form', () => {
     await stage.box().fill(query);
     await stage.box().press('Enter');
   };
+
+  test('the page of the README sends the chosen bank', async () => {
+    const [page = ''] =
+      /<!doctype html>[^]*?(?=```)/.exec(readFileSync('packages/bank-picker/README.md', 'utf8')) ??
+      [];
+    await stage.openPage(page.replace('http://localhost:3000', stage.rig.url));
+    await stage.settled('loaded');
+    await choose('341');
+    await stage.page.getByRole('button', { name: 'Continuar' }).click();
+    await stage.page.waitForURL('**/?bank=60701190');
+    expect(stage.complaints).toEqual([]);
+  });
 
   test('its value is in FormData, a number becomes a text, and its events carry the bank', async () => {
     await visit('name="bank"');
