@@ -33,7 +33,7 @@ export class LoadError extends Error {
 
   /** It says nothing of the provider: a file of this replica, or this program, is its cause. */
   get isLocal(): boolean {
-    return this === STOPPING || this.kind === 'internal' || this.kind === 'unusable_file';
+    return this.kind === 'internal' || this.kind === 'unusable_file';
   }
 
   static from(error: unknown): LoadError {

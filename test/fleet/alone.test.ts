@@ -67,6 +67,19 @@ describe('a service by itself', () => {
     expect(replica.list.status()).toMatchObject({ state: 'expired', cached: { count: 10 } });
   });
 
+  test('serves a list of its snapshot no longer than one that it has loaded', async () => {
+    const stage = createStage();
+    const before = await startAlone(stage);
+    await before.stop();
+    await stage.pass(TTL_MS);
+    stage.answer(outage);
+    const after = await startAlone(stage, { snapshot: before.snapshot });
+    await stage.pass(MAX_STALE_MS - 10);
+    expect(after.version()).toBe(1);
+    await stage.pass(10);
+    expect(after.version()).toBeUndefined();
+  });
+
   test('counts the age of a list from when it was asked for', async () => {
     const stage = createStage();
     stage.answer(10, 4_000);

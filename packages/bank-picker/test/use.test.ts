@@ -12,9 +12,11 @@ describeInBrowser('the bank picker, in use', () => {
   /** The code of the option that is active for screen readers. */
   const activeCode = async (): Promise<string | null> => {
     const id = await stage.box().getAttribute('aria-activedescendant');
-    return id === null
-      ? null
-      : stage.page.locator(`#${id}[aria-selected=true] .code`).textContent();
+    if (id === null) return null;
+    // Fails if there are several.
+    const selected = stage.page.locator('[aria-selected=true]');
+    expect(await selected.getAttribute('id')).toBe(id);
+    return selected.locator('.code').textContent();
   };
   const expectAnnounced = (message: string) =>
     stage.page.getByRole('status').filter({ hasText: message }).waitFor({ state: 'attached' });
