@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import supertest from 'supertest';
-import { clientCredentialsEnv, startLoadedRig } from './helpers/rig.ts';
+import { clientCredentialsEnv, refresh, startLoadedRig } from './helpers/rig.ts';
 import { temporaryFolder } from './helpers/temporary-folder.ts';
 
 // A provider that repeats a secret in its list, and tokens that are fragments of log lines.
@@ -34,6 +34,17 @@ test.each<[how: string, echo: unknown]>([
     expect(rig.log()).not.toContain('canary');
   },
 );
+
+test('only what is published counts, however the provider has written it', async () => {
+  const rig = await startLoadedRig({
+    env: { PROVIDER_ACCESS_TOKEN: TOKEN },
+    emulator: { accessTokens: [TOKEN], banks: [{ ...BANK, notes: TOKEN }] },
+  });
+  expect(rig.service.list.status().failing).toBeUndefined();
+  const escaped = JSON.stringify([{ ...BANK, name: TOKEN }]).replace('canary', '\\u0063anary');
+  rig.emulator.respondWith((_req, res) => res.end(escaped));
+  expect((await refresh(rig))?.kind).toBe('echoed_secret');
+});
 
 test('the client secret is recognised as HTTP Basic sends it', async () => {
   const secret = 'a-canary%secret-with+signs';
