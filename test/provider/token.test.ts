@@ -60,7 +60,7 @@ test('a fixed token that is rejected is sent once a load, and its variable is na
 });
 
 test('the request for the list has PROVIDER_QUERY and PROVIDER_HEADERS, which no line has', async () => {
-  const keys = ['canary-key-number-1', 'canary-key-number-2', 'canary-key-number-3'];
+  const keys = ['canary:key-number-1', 'canary-key:number-2', 'canary-key-number-3'];
   const file = join(directory, 'headers');
   await writeFile(file, keys.map((key, index) => `X-Key-${index}: ${key}\n`).join(''));
   rig = await startRig({
