@@ -118,7 +118,7 @@ test('a bank has the published fields, with any type before the first list, and 
   const openApi = await replace([
     { code: 1, ispb: '00000000', name: 'A', logo: 'a.png', tags: 'x' },
     { ispb: '00038121', name: 'B', logo: 'b.png', tags: [] },
-    { code: '3', ispb: '00038166', name: 'C', logo: 'c.png' },
+    { code: '3', ispb: '00038166', name: '', logo: 'c.png' },
   ]);
   expect(openApi.bank).toMatchObject({
     properties: {

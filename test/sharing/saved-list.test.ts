@@ -122,6 +122,18 @@ describe('a restart in an outage', () => {
     expect(third.service.list.status().failing?.error.message).toBe(
       'the list shrank from 120 to 90 entries',
     );
+    // They last for a day, whoever has restarted meanwhile.
+    const fourth = await startService(
+      { GUARD_MAX_SHRINK: '20%', CACHE_MAX_STALE: '1d' },
+      24.5 * HOUR,
+    );
+    await eventually(() => fourth.service.list.served()?.list.count === 90);
+  });
+
+  test('serves a list whose repeated entries were left out', async () => {
+    emulator.setBanks([...BANKS, ...BANKS.slice(0, 10)]);
+    await save();
+    expect((await restore()).status).toBe(200);
   });
 
   test('does not tell again that an operator has accepted the list', async () => {
@@ -184,6 +196,12 @@ describe('a forged list', () => {
   ])('or one that was saved with another %s is not taken', async (_what, env, reason) => {
     await save();
     expect(await restore(env)).toMatchObject({ status: 503, reason });
+  });
+
+  test('or with another path of the same provider', async () => {
+    await save();
+    const env = { PROVIDER_SANDBOX_BASE_URL: `${emulator.baseUrl}/another-tenant` };
+    expect((await restore(env)).reason).toBe(OTHER_CONFIGURATION);
   });
 
   test.each<EnvironmentVariables>([

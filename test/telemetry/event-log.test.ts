@@ -149,6 +149,7 @@ test('a value of BANK_FIELDS is suggested once, without names that cannot stand 
     b: { code: '1' },
     c: { d: { name: '1' } },
     e: { d: { name: '1' } },
+    g: { línea: '1' },
     ids: { tax: { cnpj: '1' } },
     línea: '1',
     ...Object.fromEntries(names.map((name) => [name, '1'])),
@@ -162,7 +163,7 @@ test('a value of BANK_FIELDS is suggested once, without names that cannot stand 
   const rig = await startLoadedRig({ env: { BANK_FIELDS: '' }, emulator: { banks } });
   await nextLoad(rig);
   expect(rig.messages().filter((message) => message.includes('BANK_FIELDS='))).toEqual([
-    'list: every field of the provider is published; to choose some, set BANK_FIELDS=code,a.code,b.code,c.d.name,e.d.name,cnpj:ids.tax.cnpj,línea,logo?',
+    'list: every field of the provider is published; to choose some, set BANK_FIELDS=code,a.code,b.code,c.d.name,e.d.name,g.línea,cnpj:ids.tax.cnpj,línea,logo?',
   ]);
   expect(rig.log()).not.toMatch(/red|gnp|xxx|na me|a:b|x,y/);
 });
