@@ -9,7 +9,7 @@ import type { EnvironmentVariables } from '../../src/config/variables.ts';
 import { BANKS, emulate } from '../helpers/emulate.ts';
 import { plannedInMs, refresh, startRig, type Rig } from '../helpers/rig.ts';
 import { SANDBOX } from '../helpers/sandbox.ts';
-import { temporaryFolder } from '../helpers/temporary-folder.ts';
+import { temporaryFile, temporaryFolder } from '../helpers/temporary-folder.ts';
 import { eventually } from '../helpers/wait-until.ts';
 
 // A saved list is untrusted. Each test saves one by a running service, changes it, and starts
@@ -184,6 +184,18 @@ describe('a forged list', () => {
     }
     writeFileSync(file, forge(signed, KEY));
     expect((await restore({ CACHE_SIGNING_KEY: KEY })).status).toBe(200);
+  });
+
+  test('is told by the key that its file has now', async () => {
+    const [keyFile, newer] = [temporaryFile(KEY), KEY.toUpperCase()];
+    const rig = await startService({ CACHE_SIGNING_KEY_FILE: keyFile });
+    await eventually(() => existsSync(file));
+    const signed = readFileSync(file);
+    writeFileSync(keyFile, newer);
+    await rig.service.list.refresh();
+    await eventually(() => !readFileSync(file).equals(signed));
+    await rig.close();
+    expect((await restore({ CACHE_SIGNING_KEY: newer })).status).toBe(200);
   });
 
   test.each<[string, EnvironmentVariables, string]>([
