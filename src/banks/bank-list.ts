@@ -59,6 +59,7 @@ export type BankList = ReturnType<typeof createBankList>;
 const TICK_MS = 1_000;
 /** The shortest wait of the loop: nothing that goes wrong may make it spin. */
 const SHORTEST_SLEEP_MS = 50;
+
 // One closure: its variables are the state of the loop.
 // oxlint-disable-next-line max-lines-per-function
 export const createBankList = (options: BankListOptions) => {

@@ -6,7 +6,7 @@ export interface ListChange {
   readonly added: number;
   /** Entries that are no longer in the list as they were. */
   readonly removed: number;
-  /** The list grew, was replaced, or with an operator’s consent shrank by more than GUARD_MAX_SHRINK. */
+  /** The list grew, shrank or was replaced by more than GUARD_MAX_SHRINK. */
   readonly isLarge: boolean;
 }
 
